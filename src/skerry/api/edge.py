@@ -312,10 +312,16 @@ NEXT_SLOT: Final = "edge.kcp.io/next-slot"
 
 # -- revisions -------------------------------------------------------------------------------
 
+# On an object, by its owner, with the value "true": what changed it must not be taken back.
+NO_ROLLBACK: Final = "edge.kcp.io/no-rollback"
+
 # On a PlacementRevision, by a person, with the value "true": it is kept.
 PIN: Final = "edge.kcp.io/pin"
 # On a Rollout with manual cuts, by a person: any new value cuts a revision.
 CUT: Final = "edge.kcp.io/cut"
+# On a PlacementRevision, by the translator: of those of a placement, the one with the highest
+# number here was found last to be what the workspace has.
+CUT_SEQUENCE: Final = "edge.kcp.io/cut-sequence"
 # On the SyncerConfig of a mailbox, by the translator: placements and the revision at which all of
 # theirs is there, as in ``cluster/web=42``, separated by commas.
 REVISIONS: Final = "edge.kcp.io/revisions"

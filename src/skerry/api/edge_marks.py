@@ -61,6 +61,10 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Replace `%(name)` in it, on its way, by labels and annotations of the Location.",
     ),
     Mark(
+        edge.NO_ROLLBACK, _SOURCE, "people", "`true`",
+        "A rollout that fails after it changed is paused, never taken back.",
+    ),
+    Mark(
         edge.TAINTS, "Locations", "people", "as `kubectl taint` writes them",
         "Keep placements away that do not tolerate it.",
     ),
@@ -99,6 +103,10 @@ MARKS: Final[tuple[Mark, ...]] = (
     Mark(
         edge.NEXT_SLOT, "slices", "controllers", "number",
         "The slot that the next newcomer of a placement with a Rollout gets.",
+    ),
+    Mark(
+        edge.CUT_SEQUENCE, "PlacementRevisions", "controllers", "number",
+        "The revision with the highest of a placement is what the workspace has.",
     ),
     Mark(
         edge.REVISIONS, "the SyncerConfig of a mailbox", "controllers",

@@ -21,6 +21,7 @@ from skerry.api.kcp.building import (
     listing,
     struct,
     text,
+    truth,
     whole,
 )
 
@@ -88,6 +89,12 @@ def _revision_spec() -> Raw:
             "digest": text("Name of the RevisionContent.", **_DIGEST),
             "resourceVersion": text("Of the source, when it was read.", maxLength=64),
             "bytes": whole("Size of the content.", format="int64", minimum=0),
+            "generation": whole("Of the source, where it counts them.", format="int64", minimum=0),
+            "storageVersion": text(
+                "Of a CustomResourceDefinition: the version that objects are stored at.",
+                maxLength=64,
+            ),
+            "noRollback": truth("Whether the owner says that it must not be taken back."),
         },
         required=("digest", "name", "resource"),
     )

@@ -57,7 +57,7 @@ def page_number(placement: str, name: str) -> int | None:
     if not ending.isdecimal() or ending.startswith("0") or len(ending) > 9:
         return None
     number = int(ending)
-    return number if number > 1 and numbered_name(placement, number) == name else None
+    return number if number > 1 and _numbered(placement, number) == name else None
 
 
 def page_names(
@@ -69,7 +69,7 @@ def page_names(
     name belongs to somebody else. If the placement's own name does, another is the first.
     """
     numbers = {page_number(placement, name) for name in present} - {None}
-    found = {n: numbered_name(placement, n) for n in numbers if n is not None}
+    found = {n: _numbered(placement, n) for n in numbers if n is not None}
     found = {number: name for number, name in found.items() if not is_taken(name)}
     if not is_taken(placement):
         found[1] = placement
@@ -79,21 +79,23 @@ def page_names(
     for number in count(2):
         if missing <= 0:
             break
-        name = numbered_name(placement, number)
+        name = _numbered(placement, number)
         if number not in found and not is_taken(name):
             found[number] = name
             missing -= 1
     return [found[number] for number in sorted(found)]
 
 
-def numbered_name(name: str, number: int) -> str:
-    """Return ``name-number``; a name too long for that is cut and made unique by a hash."""
-    if number == 1:
-        return name
-    plain = f"{name}-{number}"
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else ended_name(name, f"-{number}")
+
+
+def ended_name(name: str, ending: str) -> str:
+    """Return *name* with an ending; one too long for that is cut and made unique by a hash."""
+    plain = f"{name}{ending}"
     if len(plain) <= _OBJECT_NAME_LENGTH:
         return plain
-    ending = f"-{_hash(name)}-{number}"
+    ending = f"-{_hash(name)}{ending}"
     return name[: _OBJECT_NAME_LENGTH - len(ending)].rstrip("-.") + ending
 
 
