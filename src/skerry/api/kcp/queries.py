@@ -231,6 +231,7 @@ def _status() -> Raw:
         {
             "rows": whole("Rows of which an expression failed.", **count),
             "excluded": whole("Of those, how many are in no group because of it.", **count),
+            "groups": whole("Groups that are left out because having failed.", **count),
             "samples": listing(sample, "The first of them."),
         }
     )

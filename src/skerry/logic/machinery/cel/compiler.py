@@ -63,11 +63,16 @@ class Program:
 def compile_expression(text: str, variables: dict[str, CelType]) -> Program:
     """Return the program of *text*; raise ``CompileError`` with the first complaint."""
     try:
-        expression = ast.parsed(text)
-        compiler = _Compiler(expression, variables)
-        typed = compiler.compile(expression.root)
+        return compile_tree(ast.parsed(text), variables)
     except ast.ParseError as error:
         raise CompileError(str(error)) from error
+
+
+def compile_tree(expression: Expression, variables: dict[str, CelType]) -> Program:
+    """Return the program of a tree, which somebody may have rewritten since it was parsed."""
+    try:
+        compiler = _Compiler(expression, variables)
+        typed = compiler.compile(expression.root)
     except RecursionError as error:
         raise CompileError("ERROR: <input>:1:1: expression recursion limit exceeded") from error
     reads = None if compiler.whole else frozenset(compiler.reads)

@@ -1,0 +1,264 @@
+"""``rows``: one copy at one edge, and what a query makes of it.
+
+A row knows the copy (its report and the parts kept of it), the edge (destination, Location,
+SyncTarget, Lease) and the placement that leads there. What it contributes is a pure function of
+those, so nothing is remembered of a contribution: to take one out it is computed once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from skerry.api.refs import ClusterName, ObjectRef
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.query.expressions import MAX_MESSAGE, Compiled, Failure, run
+from skerry.logic.fleet.query.plan import QueryPlan
+from skerry.logic.fleet.query.values import Number, Scalar, ValueRefusal, number, ordered, scalar
+from skerry.logic.fleet.summary.freshness import LIVE, Lease, fresh_report
+from skerry.logic.fleet.summary.report import ABSENT, Report
+from skerry.logic.machinery.cel.values import EvaluationError
+
+Labels = Mapping[str, str]
+Copy = tuple[Any, ...]
+"""What is kept of a copy: its report, then the value of each part."""
+
+_NO_LABELS: Labels = {}
+
+
+class Target(NamedTuple):
+    """What is known of a SyncTarget."""
+
+    ready: bool = False
+    labels: Labels = _NO_LABELS
+
+
+UNKNOWN_TARGET: Final = Target()
+
+
+class Ident(NamedTuple):
+    """Which row: ordered as people read, by Location, then object."""
+
+    location: str
+    item: ObjectRef
+    uid: str
+
+
+class Row(NamedTuple):
+    """``copy`` None: the edge's mailbox has no copy, or none of the workspace's own."""
+
+    ident: Ident
+    destination: Destination
+    placement: str
+    copy: Copy | None
+    labels: Labels = _NO_LABELS
+    target: Target = UNKNOWN_TARGET
+    lease: Lease | None = LIVE
+
+
+class RowError(NamedTuple):
+    """An expression that failed for a row."""
+
+    column: str
+    message: str
+
+
+class Outcome(NamedTuple):
+    """What a row contributes.
+
+    ``verdict`` is one of the constants below; only a row that counts has a key and values, and a
+    value is None where its expression failed.
+    """
+
+    verdict: str
+    time: str = ""
+    key: tuple[Scalar, ...] = ()
+    values: tuple[Number | None, ...] = ()
+    errors: tuple[RowError, ...] = ()
+
+
+ABSENT_ROW: Final = "absent"
+FILTERED: Final = "filtered"
+EXCLUDED: Final = "excluded"
+MATCHED: Final = "matched"
+
+
+def own_copy(copy: Copy | None, cluster: ClusterName) -> Copy | None:
+    """Return the copy as far as it is a workspace's own; an empty name stands for all."""
+    if copy is None or (cluster and cluster in copy[0].withheld_from):
+        return None
+    return copy
+
+
+class Evaluator:
+    """A plan, applied to rows. *positions* says where in a copy the value of each part is."""
+
+    def __init__(self, plan: QueryPlan, positions: Mapping[str, int]) -> None:
+        self._plan = plan
+        self._report = plan.reads("report")
+        self._location = plan.reads("location")
+        self._target = plan.reads("syncTarget")
+        self._parts = [(part.tree, positions[part.tree]) for part in plan.parts()]
+        self._positions = positions
+
+    def outcome(self, row: Row) -> Outcome:
+        """Return what a row contributes."""
+        if row.copy is None:
+            return Outcome(ABSENT_ROW)
+        plan, scope, time = self._plan, _Lazy(self, row), row.copy[0].time
+        try:
+            if plan.filter is not None and self._value(plan.filter, row, scope) is not True:
+                return Outcome(FILTERED, time)
+        except EvaluationError as error:
+            return Outcome(EXCLUDED, time, errors=(_failed("filter", error),))
+        key = []
+        for column in plan.group_by:
+            try:
+                key.append(scalar(self._value(column.value, row, scope)))
+            except (EvaluationError, ValueRefusal) as error:
+                return Outcome(EXCLUDED, time, errors=(_failed(column.name, error),))
+        errors: list[RowError] = []
+        values = tuple(
+            None if each.of is None else self._number(each.name, each.of, row, scope, errors)
+            for each in plan.aggregates
+        )
+        for column in plan.select:
+            self._shown(column.value, row, scope, errors, column.name)
+        return Outcome(MATCHED, time, tuple(key), values, tuple(errors))
+
+    def _number(
+        self, name: str, of: Compiled, row: Row, scope: _Lazy, errors: list[RowError]
+    ) -> Number | None:
+        try:
+            return number(self._value(of, row, scope))
+        except (EvaluationError, ValueRefusal) as error:
+            errors.append(_failed(name, error))
+            return None
+
+    def selected(self, row: Row) -> tuple[Scalar, ...]:
+        """Return the selected columns of a row; null where an expression fails."""
+        scope = _Lazy(self, row)
+        return tuple(self._shown(column.value, row, scope) for column in self._plan.select)
+
+    def shown(self, row: Row, show: Compiled | None) -> Scalar:
+        """Return what stands beside a value of the row in a Top; the Location unless said."""
+        return row.ident.location if show is None else self._shown(show, row, _Lazy(self, row))
+
+    def order_key(self, row: Row) -> tuple[Any, ...]:
+        """Return what selected rows are ordered by."""
+        scope, plan = _Lazy(self, row), self._plan
+        values = (
+            (self._shown(plan.select[order.column].value, row, scope), order.descending)
+            for order in plan.order_by
+        )
+        return tuple(Backwards(ordered(v)) if down else ordered(v) for v, down in values)
+
+    def _shown(
+        self,
+        expression: Compiled,
+        row: Row,
+        scope: _Lazy,
+        errors: list[RowError] | None = None,
+        name: str = "",
+    ) -> Scalar:
+        try:
+            return scalar(self._value(expression, row, scope))
+        except (EvaluationError, ValueRefusal) as error:
+            if errors is not None:
+                errors.append(_failed(name, error))
+            return None
+
+    def _value(self, expression: Compiled, row: Row, scope: _Lazy) -> Any:
+        if expression.only:
+            value = row.copy[self._positions[expression.only]] if row.copy else None
+            if isinstance(value, Failure):
+                raise EvaluationError(value.message)
+            return value
+        return run(expression.rest, scope.variables())
+
+    def variables(self, row: Row) -> dict[str, Any]:
+        """Return the scope of a row: what its query reads, and nothing else."""
+        scope = _Scope(placement=row.placement)
+        if self._report and row.copy is not None:
+            scope["report"] = _report(fresh_report(row.copy[0], row.lease))
+        if self._location:
+            scope["location"] = {
+                "name": row.destination.location,
+                "cluster": row.destination.cluster,
+                "labels": row.labels,
+            }
+        if self._target:
+            scope["syncTarget"] = {
+                "name": row.destination.sync_target,
+                "ready": row.target.ready,
+                "labels": row.target.labels,
+            }
+        for tree, position in self._parts:
+            value = row.copy[position] if row.copy is not None else None
+            if isinstance(value, Failure):
+                scope.failures[tree] = value
+            else:
+                scope[tree] = value
+        return scope
+
+
+class _Scope(dict[str, Any]):
+    """Variables of a row. Reading a part that failed fails."""
+
+    def __init__(self, **known: Any) -> None:
+        super().__init__(**known)
+        self.failures: dict[str, Failure] = {}
+
+    def __missing__(self, name: str) -> Any:
+        raise EvaluationError(self.failures[name].message)
+
+
+class _Lazy:
+    """The scope of a row, made when the first expression needs one."""
+
+    __slots__ = ("_evaluator", "_made", "_row")
+
+    def __init__(self, evaluator: Evaluator, row: Row) -> None:
+        self._evaluator = evaluator
+        self._row = row
+        self._made: dict[str, Any] | None = None
+
+    def variables(self) -> dict[str, Any]:
+        if self._made is None:
+            self._made = self._evaluator.variables(self._row)
+        return self._made
+
+
+class Backwards:
+    """Orders the other way round."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __lt__(self, other: Backwards) -> bool:
+        return bool(other.of < self.of)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Backwards) and bool(other.of == self.of)
+
+    def __hash__(self) -> int:
+        return hash(self.of)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "delivered": report.delivered,
+        "healthy": report.health.status,
+        "reason": report.health.reason,
+        "time": report.time,
+    }
+
+
+def _failed(column: str, error: Exception) -> RowError:
+    return RowError(column, str(error)[:MAX_MESSAGE])
+
+
+# What stands for the copy of a row of Destinations, which has none: only the Lease says anything.
+EDGE: Final[Copy] = (Report(delivered=True, health=ABSENT.health),)
