@@ -21,6 +21,7 @@ from skerry.api.edge import (
     LOCATION_GRANTS,
     PLACEMENT_GUARDS,
     ROLLOUTS,
+    STATUS_QUERIES,
 )
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
@@ -29,6 +30,7 @@ from skerry.logic.fleet.guards.spec import guard_errors, guard_warnings
 from skerry.logic.fleet.placement.grants import ANY
 from skerry.logic.fleet.placement.records import placement_of
 from skerry.logic.fleet.placement.reported_state import reported_state_errors
+from skerry.logic.fleet.query.plan import query_errors
 from skerry.logic.fleet.rollout.spec import spec_errors
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.selectors import Selector, SelectorError
@@ -62,6 +64,8 @@ def with_type_rules(resource: Resource) -> Resource:
         return _ruled(resource, guard_warnings, guard_errors)
     if resource.info.group_resource == ROLLOUTS.group_resource:
         return _ruled(resource, lambda _: (), spec_errors)
+    if resource.info.group_resource == STATUS_QUERIES.group_resource:
+        return _ruled(resource, lambda _: (), query_errors)
     return resource
 
 
