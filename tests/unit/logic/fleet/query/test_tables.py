@@ -131,7 +131,7 @@ def apply(tables: QueryTables, change: tuple[Any, ...]) -> None:
         case "selected", placement, item, selected:
             tables.put_selected(placement, item, selected=selected)
         case "destination", placement, uid, place:
-            found = None if place is None else Destination(*place, f"st-{uid}", uid)
+            found = None if place is None else Destination(place[0], place[1], f"st-{uid}", uid)
             tables.put_destination(placement, uid, found)
         case "location", place, found:
             tables.put_location(place, found)
@@ -141,6 +141,8 @@ def apply(tables: QueryTables, change: tuple[Any, ...]) -> None:
             tables.put_lease(uid, lease)
         case "upsync", placement, found:
             tables.put_upsync(placement, found)
+        case _:
+            raise AssertionError(change)
 
 
 def query(number: int, cluster: str) -> ObjectRef:

@@ -61,6 +61,6 @@ def test_integers_beyond_53_bits_are_shown_as_strings() -> None:
 
 
 def test_types_have_the_names_of_cel() -> None:
-    assert [type_name(v) for v in (1, 1.5, "x", True, [], None)] == [
-        "int", "double", "string", "bool", "list", "dyn",
-    ]  # fmt: skip
+    values: list[Any] = [1, 1.5, "x", True, [], None]
+    names = ["int", "double", "string", "bool", "list", "dyn"]
+    assert list(map(type_name, values)) == names
