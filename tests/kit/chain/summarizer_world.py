@@ -9,7 +9,6 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.summarizer.events import SummaryInputs
 from skerry.controllers.summarizer.observe import PlacementObserver, SummaryObserver
-from skerry.controllers.summarizer.pace import Pace
 from skerry.controllers.summarizer.projections import (
     BY_CLUSTER,
     BY_PLACEMENT,
@@ -23,6 +22,7 @@ from skerry.controllers.summarizer.watches import KindWatches, Parked
 from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.summary.freshness import LIVE
 from skerry.runtime.index import Index, Key, key_of
+from skerry.runtime.pace import Pace
 from skerry.runtime.workqueue import WorkQueue
 from tests.kit.chain.summarizer_inputs import Hub
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from skerry.api.edge import (
     SYNCER_CONFIG_NAME,
@@ -34,6 +35,7 @@ from skerry.logic.fleet.summary.freshness import Lease
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.summary.standing import Hold
 from skerry.logic.fleet.summary.tables import Source, SummaryTables
+from skerry.logic.fleet.tables.flow import Settled
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.selected import What, what_of
 from skerry.logic.machinery.selectors import SelectorError
@@ -48,6 +50,22 @@ class Owner:
     uid: str
     # What becomes of the states of what it places.
     asks: ReportedState
+
+
+class Follower(Protocol):
+    """Who derives something else from the same events: objects of mailboxes, and the tables."""
+
+    def object_put(self, kind: Kind, item: ObjectRef, uid: str, obj: Object) -> None:
+        """Take in an object of the mailbox of a SyncTarget, as little as is kept of it."""
+
+    def object_dropped(self, kind: Kind, item: ObjectRef, uid: str) -> None:
+        """Take that a mailbox has an object no longer."""
+
+    def settled(self, settled: Settled) -> None:
+        """Take what a batch changed in the tables."""
+
+    def placement_put(self, placement: ObjectRef, obj: Object | None) -> None:
+        """Take in an EdgePlacement; None: it is gone."""
 
 
 class SummaryInputs:
@@ -79,6 +97,15 @@ class SummaryInputs:
         # What edges hold back, likewise.
         self._holds: dict[ClusterName, Hold] = {}
         self._watched: list[tuple[Kind, Index]] = []
+        self._followers: list[Follower] = []
+
+    def follow(self, follower: Follower) -> None:
+        """Have *follower* notified from now on; what is there already is in the tables."""
+        self._followers.append(follower)
+
+    def mailbox_uid(self, cluster: ClusterName) -> str:
+        """Return the UID of the SyncTarget whose mailbox a cluster is; empty when it is none."""
+        return self._uids.get(cluster, "")
 
     def is_workload(self, cluster: ClusterName) -> bool:
         """Tell whether a cluster has an EdgePlacement."""
@@ -109,7 +136,10 @@ class SummaryInputs:
         if obj is None:
             return
         placement = edge_placement_ref(cluster_of(obj), obj["metadata"]["name"])
-        if new is None or is_being_deleted(new):
+        gone = new is None or is_being_deleted(new)
+        for follower in self._followers:
+            follower.placement_put(placement, None if gone else new)
+        if new is None or gone:
             self._placement_gone(placement)
         else:
             self._put_placement(placement, new)
@@ -284,6 +314,8 @@ class SummaryInputs:
         cluster, item = cluster_of(obj), kind.item(obj)
         uid = self._uids.get(cluster)
         if uid is not None:
+            for follower in self._followers:
+                follower.object_put(kind, item, uid, obj)
             if "report" in obj:
                 self.tables.reports.put_pair(item, uid, obj["report"])
             else:
@@ -299,6 +331,8 @@ class SummaryInputs:
         cluster, item = cluster_of(obj), kind.item(obj)
         uid = self._uids.get(cluster)
         if uid is not None:
+            for follower in self._followers:
+                follower.object_dropped(kind, item, uid)
             self.tables.reports.drop_pair(item, uid)
             return
         self.tables.sources.drop(item.at(cluster))
@@ -310,6 +344,8 @@ class SummaryInputs:
     def _settle(self) -> None:
         """Enqueue what the tables say has changed, under the names it has or had."""
         touched = self.tables.settle()
+        for follower in self._followers:
+            follower.settled(self.tables.settled)
         for placement, item in touched.summaries:
             cause = Cause(placement, item)
             if self.tables.tally(placement, item) is not None:

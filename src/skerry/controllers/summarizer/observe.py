@@ -8,7 +8,6 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.events import Owner, SummaryInputs
 from skerry.controllers.summarizer.names import Cause
-from skerry.controllers.summarizer.pace import Pace
 from skerry.controllers.summarizer.watches import EVERY_KIND, KindWatches, Parked
 from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject
 from skerry.logic.fleet.summary.standing import Standing
@@ -16,6 +15,7 @@ from skerry.logic.fleet.summary.tables import Source
 from skerry.logic.fleet.summary.tally import Tally, Totals
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.runtime.index import Index, Key
+from skerry.runtime.pace import Pace
 
 SUMMARIES = "summaries"
 PLACEMENTS = "placements"

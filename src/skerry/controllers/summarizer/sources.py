@@ -22,7 +22,6 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.summarizer.events import SummaryInputs
-from skerry.controllers.summarizer.pace import Pace
 from skerry.controllers.summarizer.watches import KindWatches, Parked
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.summary.aggregate import aggregated
@@ -36,6 +35,7 @@ from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Upd
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.execute import Executor, Outcome
+from skerry.runtime.pace import Pace
 
 SOURCES = "sources"
 REFUSED = "StatusRefused"

@@ -15,15 +15,15 @@ up no other. See ``logic.fleet.tables.completeness``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from skerry.api.edge_categories import category_of
 from skerry.api.errors import ServiceUnavailable
 from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
-from skerry.api.objects import Object
+from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ClusterName
 from skerry.controllers.summarizer.events import SummaryInputs
 from skerry.controllers.summarizer.projections import (
@@ -37,6 +37,7 @@ from skerry.logic.fleet.summary.selection import reports_status
 from skerry.logic.fleet.tables.completeness import Completeness, Scope
 from skerry.logic.fleet.translation.categories import DEFINITIONS
 from skerry.logic.fleet.translation.types import defined_type
+from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.discovery import discover
 from skerry.runtime.informer import Informer, InformerFactory
@@ -45,8 +46,14 @@ _API_DEFINITIONS = GroupVersionResource(DEFINITIONS.group, "v1", DEFINITIONS.res
 _NEEDED_VERBS = frozenset(("list", "watch"))
 # A first list of a hundred thousand objects takes a few seconds; what takes longer is not coming.
 _PATIENCE_SECONDS = 30
+# Objects of one page are in memory at once; a few hundred are some megabytes.
+_PAGE = 500
 # In a scope: everything a workspace serves.
 EVERY_KIND: Final = GroupResource("*", "*")
+
+
+Extraction = Callable[[Kind, Object], Any]
+"""What somebody keeps of a whole object; None: nothing."""
 
 
 class Cluster(NamedTuple):
@@ -94,6 +101,7 @@ class KindWatches:
         # Of workspaces being read: the scopes that are complete or waited for.
         self._scopes: dict[ClusterName, set[Scope]] = {}
         self._tasks: asyncio.TaskGroup | None = None
+        self._extractions: dict[GroupResource, Extraction] = {}
         self.bindings = context.factory.informer(API_BINDINGS, transform=lean_binding)
         self.definitions = context.factory.informer(_API_DEFINITIONS, transform=lean_definition)
         for informer in (self.bindings, self.definitions):
@@ -136,6 +144,52 @@ class KindWatches:
         """Take that nothing of a cluster is known, nor has to be: whoever waited need not."""
         self._complete_everything(cluster)
         self._completeness.incomplete(Scope(cluster, EVERY_KIND))
+
+    # -- what others keep of the same objects ------------------------------------------------
+
+    def extract(self, kind: GroupResource, extraction: Extraction | None) -> None:
+        """Have something kept of every object of a kind that is seen from now on; None: no more.
+
+        It is under ``extract`` in what is kept of the object. Of those seen already ``reread``
+        yields the whole.
+        """
+        if extraction is None:
+            self._extractions.pop(kind, None)
+        else:
+            self._extractions[kind] = extraction
+
+    async def reread(
+        self, kind: GroupResource, selection: Selection
+    ) -> AsyncIterator[tuple[Kind, Sequence[Object]]]:
+        """List the objects of a kind once more, page by page, wherever it is watched."""
+        watched = [each for each in self._informers if each[0].group_resource == kind]
+        for each in watched:
+            informer = self._informers.get(each)
+            if informer is None:
+                continue
+            client, more = self._factory(each[1].cluster).client, True
+            continuation = ""
+            while more:
+                page = await client.list_page(
+                    informer.gvr, selection, limit=_PAGE, continuation=continuation
+                )
+                yield each[0], page.items
+                continuation = page.next
+                more = bool(continuation)
+
+    def is_served(self, cluster: ClusterName, kind: GroupResource) -> bool:
+        """Tell whether a workspace serves a kind that goes to edges."""
+        return any(each.group_resource == kind for each in self._served.get(cluster, ()))
+
+    def is_watched(self, kind: GroupResource) -> bool:
+        """Tell whether a kind is watched anywhere, and every watch has been read to its end."""
+        found = self._by_type.get(kind) or ()
+        return bool(found) and all(each.synced.is_set() for each in found)
+
+    def revision(self, kind: GroupResource) -> int:
+        """Return how far the watches of a kind have been read; 0 when one of them has not been."""
+        found = [revision_of(each.resource_version) for each in self._by_type.get(kind) or ()]
+        return min(found, default=0)
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -237,7 +291,15 @@ class KindWatches:
             return known
         resource = f"{kind.resource}:{extent.identity}" if extent.identity else kind.resource
         gvr = GroupVersionResource(kind.group, kind.version, resource)
-        informer = self._factory(extent.cluster).informer(gvr, transform=kind.project)
+
+        def project(obj: Object) -> Object:
+            kept = kind.project(obj)
+            extraction = self._extractions.get(kind.group_resource)
+            if extraction is not None and (found := extraction(kind, obj)) is not None:
+                kept["extract"] = found
+            return kept
+
+        informer = self._factory(extent.cluster).informer(gvr, transform=project)
         self._informers[kind, extent] = informer
         informer.index.add_index(BY_CLUSTER, by_cluster)
         self._by_type.setdefault(kind.group_resource, []).append(informer)

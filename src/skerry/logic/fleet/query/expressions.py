@@ -57,19 +57,11 @@ class ExpressionError(ValueError):
     """The text means nothing, is of the wrong type or costs too much; the message says which."""
 
 
+@dataclass(frozen=True, slots=True)
 class Failure:
     """What is kept of a part that failed."""
 
-    __slots__ = ("message",)
-
-    def __init__(self, message: str) -> None:
-        self.message = message
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Failure) and other.message == self.message
-
-    def __hash__(self) -> int:
-        return hash(self.message)
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

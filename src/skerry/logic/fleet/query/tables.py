@@ -81,7 +81,7 @@ class Live:
 
 
 class QueryTables:
-    """See the module's text. *changed* is told of each query whose answer may differ."""
+    """See the module's text. *changed* gets each query whose answer may differ."""
 
     def __init__(self, changed: Callable[[ObjectRef], None]) -> None:
         self._changed = changed

@@ -30,7 +30,7 @@ from skerry.logic.fleet.summary.freshness import Lease
 from skerry.logic.fleet.summary.report import Report
 from skerry.logic.fleet.summary.standing import Hold, Standing, Standings
 from skerry.logic.fleet.summary.tally import Tally, tally
-from skerry.logic.fleet.tables.flow import Dataflow
+from skerry.logic.fleet.tables.flow import Dataflow, Settled
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
 
@@ -108,6 +108,8 @@ class SummaryTables:
             self.leases,
             self.holds,
         )
+        # The last batch, for those who derive something else from the same tables.
+        self.settled: Settled = flow.settle()
 
     def set_destinations(self, placement: ObjectRef, found: Iterable[Destination]) -> None:
         """Take in where an EdgePlacement goes now.
@@ -127,7 +129,7 @@ class SummaryTables:
 
     def settle(self) -> Touched:
         """Let the tallies follow what was written; returns what that may have changed, in order."""
-        settled = self.flow.settle()
+        settled = self.settled = self.flow.settle()
         summaries = settled.groups(self.tallies)
         sources = settled.changes(self.sources)
         if sources:

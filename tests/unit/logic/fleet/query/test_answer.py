@@ -83,7 +83,7 @@ def test_groups_of_an_equal_column_are_in_the_order_of_keys() -> None:
     assert [row["values"][0] for row in found.status["rows"]] == [None, True, 1, "a", "c"]
 
 
-def test_having_leaves_groups_out_and_tells_where_it_fails() -> None:
+def test_having_leaves_groups_out_and_its_failures_are_shown() -> None:
     statuses: list[Object | None] = [{"key": "a", "n": 3}, {"key": "b", "n": 1}, {"key": "c"}]
     total = {"name": "n", "function": "Sum", "of": "status.n"}
     found = asked(statuses, groupBy=[KEY], aggregates=[total], having="n > 2")

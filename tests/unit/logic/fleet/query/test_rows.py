@@ -1,4 +1,4 @@
-"""What a row contributes, and that what fails is told."""
+"""What a row contributes, and that what fails is counted."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ SPECS: list[Object] = [
             {"name": "edges", "function": "Count"},
             {"name": "total", "function": "Sum", "of": "status.n"},
             {"name": "least", "function": "Min", "of": "status.n"},
-            {"name": "most", "function": "Max", "of": "status.n"},
+            {"name": "peak", "function": "Max", "of": "status.n"},
             {"name": "mean", "function": "Avg", "of": "status.n"},
             {"name": "p50", "function": "Percentile", "percentile": 50, "of": "status.n"},
             {"name": "worst", "function": "Top", "k": 2, "of": "status.n", "show": "placement"},
@@ -236,13 +236,13 @@ def test_what_groups_come_to_is_what_counting_by_hand_says(history: list[tuple[A
     rows = {row["values"][0]: row["values"][1:6] for row in status["rows"]}
     assert rows.keys() == expected.keys()
     for region, values in expected.items():
-        count, total, least, most, mean = rows[region]
+        count, total, least, peak, mean = rows[region]
         valid = [v for v in values if _is_number(v)]
         assert count == len(values)
         if not valid:
-            assert [total, least, most, mean] == [None] * 4
+            assert [total, least, peak, mean] == [None] * 4
         elif all(isinstance(v, int) and abs(v) < 2**50 for v in valid):
-            assert [total, least, most] == [sum(valid), min(valid), max(valid)]
+            assert [total, least, peak] == [sum(valid), min(valid), max(valid)]
             assert abs(mean - sum(valid) / len(valid)) < 1e-9
 
 

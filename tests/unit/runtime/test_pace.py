@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from skerry.controllers.summarizer.pace import MIN_INTERVAL_SECONDS, Pace
 from skerry.kit.clock import LoopClock
 from skerry.runtime.index import Key
+from skerry.runtime.pace import MIN_INTERVAL_SECONDS, Pace
 from skerry.runtime.workqueue import WorkQueue
 from tests.kit.sim.loop import virtual
 

@@ -1,6 +1,6 @@
 """Enqueue a key no more often than its pace allows.
 
-A summary observed a moment ago waits its turn, and whatever is reported meanwhile is in the next
+A key observed a moment ago waits its turn, and whatever is reported meanwhile is in the next
 observation. So a thousand reports cost a handful of writes.
 """
 
