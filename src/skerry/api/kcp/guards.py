@@ -250,6 +250,7 @@ def _hold(what: str) -> Raw:
             "name": text("Confirms it when written into the annotation edge.kcp.io/confirm."),
             "removed": whole(f"Number of {what} that wait.", format="int32"),
             "limit": whole(f"Number of {what} that would go unasked.", format="int32"),
+            "of": whole(f"Number of {what} there were when it began.", format="int32"),
             "since": moment("Since when."),
             "why": text("A sentence for people."),
             "guards": listing(text(), "PlacementGuards that ask; none for the built-in floor."),

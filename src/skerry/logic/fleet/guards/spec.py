@@ -94,6 +94,8 @@ class Guard:
     """A PlacementGuard. ``workspaces`` and ``placements`` None: whatever the labels."""
 
     ref: ObjectRef
+    # As messages and holds call it.
+    name: str
     enforces: bool = True
     workspaces: Selector | None = None
     placements: Selector | None = None
@@ -122,7 +124,7 @@ def guard_of(obj: Object) -> Guard:
     try:
         return reader.guard(ref, obj.get("spec") or {})
     except (AttributeError, TypeError, ValueError, KeyError) as error:
-        return Guard(ref, errors=(f"spec: not a PlacementGuard: {error}",))
+        return Guard(ref, ref.name, errors=(f"spec: not a PlacementGuard: {error}",))
 
 
 def guard_errors(obj: Object) -> list[FieldError]:
@@ -165,6 +167,7 @@ class _Reader:
         freezes = self._each(spec, "freezes", self._freeze)
         return Guard(
             ref,
+            ref.name,
             spec.get("mode", ENFORCE) == ENFORCE,
             workspaces,
             selected,

@@ -1,0 +1,145 @@
+"""What guards have let go and what they hold, as an EdgePlacement's ``status.removals`` says it.
+
+The book of a placement is part of its status, so it outlives every process, and whoever charges it
+does so with the version it has read: of two that want the last place in a window one meets a
+Conflict. A charge is written before what it is for is removed. Whoever dies in between has charged
+too much and never too little.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from skerry.api.objects import Object
+from skerry.kit.timestamps import parse_rfc3339, rfc3339_micro
+from skerry.logic.fleet.guards.token import MEMBER_BYTES
+
+Members = frozenset[bytes]
+NOBODY: Members = frozenset()
+
+# How long a request that was confirmed, or whose user bypasses guards, speaks for what it does.
+PAID_FOR = timedelta(minutes=15)
+
+
+class Charge(NamedTuple):
+    """Members let go at one time; ``by`` says who let them go beyond the budget, if anybody."""
+
+    time: datetime
+    members: Members
+    by: str = ""
+
+
+class Hold(NamedTuple):
+    """A removal that waits for a person.
+
+    ``limit`` is how many would go unasked, ``of`` how many there were when it began: additions
+    since then do not make it smaller. ``guards`` is empty for the built-in floor.
+    """
+
+    name: str
+    removed: int
+    limit: int
+    of: int
+    since: datetime
+    why: str
+    guards: tuple[str, ...] = ()
+
+    def written(self) -> Object:
+        """Return it as it stands in the status."""
+        found: Object = {
+            "name": self.name,
+            "removed": self.removed,
+            "limit": self.limit,
+            "of": self.of,
+            "since": rfc3339_micro(self.since),
+            "why": self.why,
+        }
+        return {**found, "guards": list(self.guards)} if self.guards else found
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Charges of one placement, oldest first, and what is held of it."""
+
+    charges: tuple[Charge, ...] = ()
+    hold: Hold | None = None
+
+    def charged(self, after: datetime) -> Members:
+        """Return what was let go within budgets after a moment."""
+        return _union(each.members for each in self.charges if not each.by and each.time > after)
+
+    def paid(self, now: datetime) -> Members:
+        """Return what may go because a request for it was confirmed, or bypassed the guards."""
+        return _union(c.members for c in self.charges if c.by and c.time > now - PAID_FOR)
+
+    def with_charge(self, charge: Charge, keep: timedelta) -> Book:
+        """Return the book with one more charge, without those older than *keep*."""
+        begin = charge.time - max(keep, PAID_FOR)
+        if self.hold is not None:
+            # While something is held, what went before it counts.
+            begin = min(begin, self.hold.since - keep)
+        kept = tuple(each for each in self.charges if each.time > begin)
+        return replace(self, charges=(*kept, charge)) if charge.members else self
+
+
+def book_of(status: Mapping[str, Any] | None) -> Book:
+    """Read the book in an EdgePlacement's status; what is no charge is none."""
+    removals = (status or {}).get("removals") or {}
+    charges = (_charge(each) for each in removals.get("charges") or ())
+    found = tuple(each for each in charges if each is not None)
+    return Book(found, hold_of(removals.get("held")))
+
+
+def hold_of(written: Mapping[str, Any] | None) -> Hold | None:
+    """Read what is held; None for nothing."""
+    if not written:
+        return None
+    return Hold(
+        str(written["name"]),
+        int(written["removed"]),
+        int(written["limit"]),
+        int(written.get("of") or 0),
+        parse_rfc3339(written["since"]),
+        str(written["why"]),
+        tuple(map(str, written.get("guards") or ())),
+    )
+
+
+def removals_with(status: Mapping[str, Any] | None, book: Book) -> Object:
+    """Return ``status.removals`` with this book in it; what others hold stays."""
+    found = dict((status or {}).get("removals") or {})
+    found.pop("charges", None)
+    found.pop("held", None)
+    if book.charges:
+        found["charges"] = [_written(each) for each in book.charges]
+    if book.hold is not None:
+        found["held"] = book.hold.written()
+    return found
+
+
+def _written(charge: Charge) -> Object:
+    found: Object = {
+        "time": rfc3339_micro(charge.time),
+        "destinations": b64encode(b"".join(sorted(charge.members))).decode(),
+    }
+    return {**found, "by": charge.by} if charge.by else found
+
+
+def _charge(obj: Mapping[str, Any]) -> Charge | None:
+    try:
+        packed = b64decode(str(obj["destinations"]), validate=True)
+        time = parse_rfc3339(str(obj["time"]))
+    except (KeyError, ValueError):
+        return None
+    cut = range(0, len(packed), MEMBER_BYTES)
+    members = frozenset(packed[n : n + MEMBER_BYTES] for n in cut)
+    return Charge(time, members, str(obj.get("by") or ""))
+
+
+def _union(found: Iterable[Members]) -> Members:
+    listed: Sequence[Members] = list(found)
+    return NOBODY.union(*listed) if listed else NOBODY
