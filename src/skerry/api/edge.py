@@ -263,6 +263,22 @@ TRANSLATED: Final = "Translated"
 LEASE_LAPSED: Final = "LeaseLapsed"
 NEVER_HEARD_OF: Final = "NeverHeardOf"
 
+# -- guards ----------------------------------------------------------------------------------
+
+# On an EdgePlacement whose deletion would ask for a person: it waits for the edge scheduler.
+GUARD_FINALIZER: Final = "edge.kcp.io/guard"
+# Reason of the condition Held: a guard keeps what would be removed.
+REMOVALS_HELD: Final = "RemovalsHeld"
+
+
+def places_nothing(placement: Mapping[str, Any]) -> bool:
+    """Tell whether an EdgePlacement is being deleted, and nobody holds that."""
+    metadata = placement["metadata"]
+    if not metadata.get("deletionTimestamp"):
+        return False
+    return GUARD_FINALIZER not in (metadata.get("finalizers") or ())
+
+
 # -- slices ----------------------------------------------------------------------------------
 
 # On every slice but the one that has the placement's own name.
@@ -333,7 +349,8 @@ REVISIONS: Final = "edge.kcp.io/revisions"
 ConsentMode = Literal["Observe", "Enforce"]
 OBSERVE: Final = "Observe"
 ENFORCE: Final = "Enforce"
-# On a LocationConsent: the ids that a person confirms, separated by commas.
+# On a LocationConsent: the ids that a person confirms, separated by commas. On an EdgePlacement and
+# what else guards ask about: the name of what is held, or the token of a request.
 CONFIRM: Final = "edge.kcp.io/confirm"
 # Prefixes of ids, by which a controller knows its own: the edge scheduler those of destinations
 # and of opening, the placement translator those of objects.

@@ -77,8 +77,9 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Believe a hub whose store is another one; `skerry edge accept-store` sets it.",
     ),
     Mark(
-        edge.CONFIRM, "the LocationConsent of an inventory", "people", "ids, comma-separated",
-        "Confirm removals that grants ask for; `skerry grants confirm` sets it.",
+        edge.CONFIRM, "a LocationConsent, an EdgePlacement, what guards ask about", "people",
+        "ids, comma-separated",
+        "Confirm removals that grants or guards hold; `skerry grants confirm` sets it for grants.",
     ),
     Mark(
         edge.PIN, "PlacementRevisions", "people", "`true`",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from skerry.api.edge import LOCATION_GRANTS, USUAL_PROVIDER
+from skerry.api.edge import LOCATION_GRANTS, PLACEMENT_GUARDS, USUAL_PROVIDER
 from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_EXPORTS
 from skerry.app.edge_environment import (
@@ -108,6 +108,10 @@ class ControllerSettings:
     """Whether kinds that would act on the hub itself are copied to mailboxes; ``auto``: only
     where copies have no effect."""
 
+    floor: bool = True
+    """Whether a placement that would lose more than 50 and more than half of its destinations in
+    one decision waits for a person, without any PlacementGuard; off for tests."""
+
     leader_elect: bool = True
     """Whether controllers wait for their Lease before they act."""
 
@@ -141,10 +145,13 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         workload.factory,
         tenancy.factory,
         _offers_grants(edge),
+        str(PLACEMENT_GUARDS.group_resource) in edge.resources,
+        edge.exporter,
     )
     return edge_scheduler.EdgeScheduler(
         views,
         workers=environment.concurrency or edge_scheduler.WORKERS,
+        floor=environment.floor,
         print_line=environment.print_line,
     )
 
@@ -253,6 +260,7 @@ async def _until_stopped(
                 settings.concurrency,
                 announce if settings.verbosity >= 2 else None,
                 translation_of(settings),
+                settings.floor,
             )
             names = settings.only or tuple(EDGE_CONTROLLERS)
             led = [tasks.create_task(_all_led(environment, names, settings.leader_elect))]

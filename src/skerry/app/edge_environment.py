@@ -161,6 +161,9 @@ class EdgeEnvironment:
     translation: TranslatorSettings = field(default_factory=TranslatorSettings)
     """What is chosen about translation, its concurrency aside."""
 
+    floor: bool = True
+    """Whether the built-in guard of destinations counts."""
+
     mutation_check: bool = False
     """Whether caches notice being changed by their readers; for tests."""
 

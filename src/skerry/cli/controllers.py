@@ -111,6 +111,13 @@ Examples:
     "only to a hub on which copies have no effect, which is skerry's.",
 )
 @click.option(
+    "--floor/--no-floor",
+    default=True,
+    show_default=True,
+    help="Hold a decision of the edge scheduler that would take more than 50 and more than half of "
+    "its destinations from a placement, until a person confirms it; --no-floor is for tests.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -141,6 +148,7 @@ def controllers(
     leader_elect: bool,
     strict_customization: bool,
     denatured_kinds: Any,
+    floor: bool,
     log_format: Any,
     verbosity: int,
     **flags: Any,
@@ -160,6 +168,7 @@ def controllers(
         bind_address=server_bind_address,
         strict_customization=strict_customization,
         denatured_kinds=denatured_kinds,
+        floor=floor,
         leader_elect=leader_elect,
         log_format=log_format,
         verbosity=verbosity,

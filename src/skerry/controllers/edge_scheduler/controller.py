@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from skerry.api.edge import (
     EDGE_PLACEMENTS,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
     SINGLE_PLACEMENT_SLICES,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
@@ -25,6 +27,13 @@ from skerry.controllers.edge_scheduler.consent import (
 )
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.events import EventHandlers
+from skerry.controllers.edge_scheduler.guard_status import (
+    GuardObserver,
+    GuardReports,
+    ObservedGuard,
+    decide_guard,
+)
+from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import (
@@ -65,6 +74,9 @@ _STATUS_LATEST_SECONDS = 10.0
 # Reports of inventory workspaces gather what a burst of changes does to them.
 _CONSENT_WORKERS = 2
 _CONSENT_AFTER_SECONDS = 0.1
+# So do reports of guards.
+_GUARD_WORKERS = 1
+_GUARD_AFTER_SECONDS = 0.1
 
 _log = Logger(NAME)
 
@@ -74,7 +86,9 @@ class Views:
     """Where the scheduler reads: the views of three exports, and of Workspaces if need be.
 
     ``has_grants``: the edge export offers LocationGrants. Where it does not, as one of a previous
-    version, there are none, and every Location is open.
+    version, there are none, and every Location is open. ``has_guards`` says the same of
+    PlacementGuards. ``provider`` is the logical cluster of the provider workspace, whose guards are
+    for all.
     """
 
     edge: ControllerContext
@@ -82,6 +96,8 @@ class Views:
     workload: InformerFactory
     tenancy: InformerFactory
     has_grants: bool = True
+    has_guards: bool = True
+    provider: str = ""
 
 
 class EdgeScheduler:
@@ -93,11 +109,12 @@ class EdgeScheduler:
         *,
         workers: int = WORKERS,
         max_destinations: int = MAX_DESTINATIONS,
+        floor: bool = True,
         print_line: Callable[[str], None] | None = None,
     ) -> None:
         """*print_line* gets a line for people about each placement that is reconciled.
 
-        *max_destinations* is how many a slice may hold.
+        *max_destinations* is how many a slice may hold. Without *floor* only guards hold anything.
         """
         self._views = views
         self._print_line = print_line
@@ -106,7 +123,12 @@ class EdgeScheduler:
         self.queue: WorkQueue[ObjectRef] = edge.queue(NAME)
         self.status_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-status")
         self.consent_queue: WorkQueue[InventoryKey] = edge.queue(f"{NAME}-consent")
+        self.guard_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-guards")
         self._consent = ConsentState(self.index, self._enqueue_consent)
+        self._guards = GuardReports(
+            GuardState(self.index, edge.client.clock.now, views.provider, floor=floor),
+            self._enqueue_guard,
+        )
         self._workspaces: Informer | None = None
         self._workspaces_asked_for = asyncio.Event()
         # Placements whose status is to be reconciled, in order.
@@ -116,7 +138,7 @@ class EdgeScheduler:
         overlay = InformerOverlay(
             slices, project=slice_as_written, fingerprint_of=slice_fingerprint
         )
-        self._memory = PlacementMemory(self._consent)
+        self._memory = PlacementMemory(self._consent, self._guards.state)
         self._handlers = EventHandlers(
             self.index,
             overlay.take_echo,
@@ -125,12 +147,14 @@ class EdgeScheduler:
             self._enqueue_status,
             self._follow_workspaces,
             self._consent.enqueue,
+            self._guards,
         )
         self._observer = Observer(
             self.index, placements, overlay, self._memory, edge.client, max_destinations
         )
-        grants = self._grants()
-        informers = [*(grants or ()), *self._inventory(), slices, placements]
+        grants, guards = self._grants(), self._guards_informer()
+        optional = [*(grants or ()), *([guards] if guards is not None else ())]
+        informers = [*optional, *self._inventory(), slices, placements]
         slices.add_handler(self._handlers.slice_changed)
         placements.add_handler(self._handlers.placement_changed)
         executor = LoggingExecutor(
@@ -140,13 +164,20 @@ class EdgeScheduler:
             self._reconciling,
             metrics=edge.metrics,
             dry_run=edge.dry_run,
+            announce=edge.recorder.announce if edge.recorder is not None else None,
         )
         reconciler: Reconciler[ObjectRef, Observed | Gone] = Reconciler(
-            self._observe, lambda observed: decide(observed, max_destinations), executor
+            self._observe,
+            lambda observed: decide(observed, max_destinations, floor=floor),
+            executor,
         )
         self._slices = edge.controller(NAME, reconciler, self.queue, informers, workers)
         self._status = self._status_loop(informers)
-        self._reports = [self._consent_loop(*grants, informers)] if grants is not None else []
+        self._reports: list[Controller[Any, Any]] = []
+        if grants is not None:
+            self._reports.append(self._consent_loop(*grants, informers))
+        if guards is not None:
+            self._reports.append(self._guard_loop(guards, placements, informers))
 
     def _status_loop(self, informers: list[Informer]) -> Controller[ObjectRef, ObservedStatus]:
         edge = self._views.edge
@@ -183,6 +214,36 @@ class EdgeScheduler:
         return edge.controller(
             f"{NAME}-consent", reconciler, self.consent_queue, informers, _CONSENT_WORKERS
         )
+
+    def _guard_loop(
+        self, guards: Informer, placements: Informer, informers: list[Informer]
+    ) -> Controller[ObjectRef, ObservedGuard]:
+        edge = self._views.edge
+        clock = edge.client.clock
+        observer = GuardObserver(
+            self._guards,
+            self.index,
+            guards,
+            placements,
+            lambda _: False,
+            self._knows_workspaces,
+        )
+        reconciler = Reconciler(
+            observer.observe,
+            lambda observed: decide_guard(observed, clock.now()),
+            edge.executor(NAME),
+        )
+        return edge.controller(
+            f"{NAME}-guards", reconciler, self.guard_queue, informers, _GUARD_WORKERS
+        )
+
+    def _guards_informer(self) -> Informer | None:
+        """Follow PlacementGuards, if there can be any."""
+        if not self._views.has_guards:
+            return None
+        guards = self._views.edge.factory.informer(PLACEMENT_GUARDS, transform=lean_grant)
+        guards.add_handler(self._handlers.guard_changed)
+        return guards
 
     def _grants(self) -> tuple[Informer, Informer] | None:
         """Follow LocationGrants and LocationConsents, if there can be any."""
@@ -230,12 +291,14 @@ class EdgeScheduler:
             if self._asks_for_workspaces(placement.ref):
                 self.queue.add(placement.ref)
         self._consent.enqueue(self.index.consent.inventories())
+        for guard in self._guards.state.guards:
+            self._enqueue_guard(guard.ref)
 
     def _asks_for_workspaces(self, ref: ObjectRef) -> bool:
         """Tell whether the answer for a placement depends on Workspace objects."""
         placement = self.index.placement(ref)
         asks = placement is not None and placement.workspaces is not None
-        return asks or self.index.is_governed(ref)
+        return asks or bool(self._guards.state.guards) or self.index.is_governed(ref)
 
     def _knows_workspaces(self) -> bool:
         return self._workspaces is not None and self._workspaces.synced.is_set()
@@ -248,6 +311,9 @@ class EdgeScheduler:
 
     def _enqueue_consent(self, key: InventoryKey) -> None:
         self.consent_queue.add_after(key, _CONSENT_AFTER_SECONDS)
+
+    def _enqueue_guard(self, ref: ObjectRef) -> None:
+        self.guard_queue.add_after(ref, _GUARD_AFTER_SECONDS)
 
     def _reconciling(self, ref: ObjectRef) -> None:
         if self._print_line is not None:

@@ -12,6 +12,7 @@ from skerry.api.edge import (
     slice_owner,
 )
 from skerry.api.objects import Object
+from skerry.controllers.edge_scheduler.guards import allow, exceeds_floor
 from skerry.controllers.edge_scheduler.observe import Gone, Observed
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
 from skerry.logic.fleet.placement.records import Destination
@@ -33,12 +34,15 @@ from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Up
 class SlicePlan(Plan):
     """A plan for one placement, and what was found for it.
 
-    The first *receivers* of its actions may be carried out in any order, the others only when all
-    of those have been: see ``logic.fleet.placement.pages``.
+    *before* is carried out first, in order. Then the first *receivers* of its actions may be in any
+    order, the others only when all of those have been: see ``logic.fleet.placement.pages``.
+    *examine*: guards have to be asked, and the placement observed anew for them.
     """
 
     observed: Observed | Gone | None = None
     receivers: int = 0
+    before: tuple[Action, ...] = ()
+    examine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +64,27 @@ def decide(
     observed: Observed | Gone,
     limit: int = MAX_DESTINATIONS,
     assigned: Mapping[int, Assigned] | None = None,
+    *,
+    floor: bool = False,
 ) -> SlicePlan:
     """Create, correct and delete slices until they are as they should be.
 
     With an invalid selector nothing is known to be right, so nothing is touched. The slices of a
     placement that is gone are the garbage collector's. *assigned* is what the destinations of a
-    placement with a Rollout are given, by member.
+    placement with a Rollout are given, by member. With *floor* the built-in guard counts.
     """
     if isinstance(observed, Gone) or observed.result.errors:
         return SlicePlan(observed=observed)
+    allowed = allow(observed)
+    observed = allowed.observed
+    if allowed.finished:
+        return SlicePlan(
+            (),
+            allowed.announcements,
+            allowed.look_again_seconds,
+            observed=observed,
+            before=allowed.before,
+        )
     current, given = _current(observed), assigned or {}
     following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
     wanted = _Wanted(
@@ -76,6 +92,8 @@ def decide(
         given,
         max(following, slots_in(observed.slices.values()).next),
     )
+    if floor and observed.guarded is None and exceeds_floor(current.values(), wanted.destinations):
+        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
     found = pages(current, list(wanted.destinations), observed.page_names, limit)
     receivers = [
         _written(observed, write, wanted)
@@ -84,7 +102,14 @@ def decide(
     givers = [
         action for write in found.givers if (action := _removed(observed, write.name)) is not None
     ]
-    return SlicePlan([*receivers, *givers], observed=observed, receivers=len(receivers))
+    return SlicePlan(
+        [*receivers, *givers],
+        allowed.announcements,
+        allowed.look_again_seconds,
+        observed=observed,
+        receivers=len(receivers),
+        before=allowed.before,
+    )
 
 
 def _current(observed: Observed) -> dict[str, Sequence[int]]:

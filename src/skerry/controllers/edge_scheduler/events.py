@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from skerry.api.edge import (
+    CONFIRM,
     EDGE_PLACEMENTS,
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
     SINGLE_PLACEMENT_SLICES,
     edge_placement_ref,
     placement_of_slice,
@@ -20,9 +22,11 @@ from skerry.api.edge import (
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.memory import Causes
 from skerry.controllers.edge_scheduler.observe import NAME, Cause
 from skerry.kit.log import Logger
+from skerry.logic.fleet.guards.spec import guard_of
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
@@ -49,11 +53,14 @@ class EventHandlers:
         enqueue_status: Callable[[ObjectRef], None],
         follow_workspaces: Callable[[], None],
         enqueue_consent: Callable[[Iterable[str]], None],
+        guards: GuardReports,
     ) -> None:
         """*take_echo* says whether an event of a slice is of our own write (``write_overlay``).
 
-        *enqueue_consent* gets the inventory workspaces with news about their grants.
+        *enqueue_consent* gets the inventory workspaces with news about their grants, *guards*
+        hears of guards and of what they hold.
         """
+        self._guards = guards
         self._enqueue_consent = enqueue_consent
         # Inventory workspaces that enforce, and whose LocationConsent does not say so yet.
         self._unrecorded: set[str] = set()
@@ -69,6 +76,7 @@ class EventHandlers:
         if obj is None:
             return
         ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
+        self._guards.placement_changed(ref, new)
         if old is not None and new is not None and _stage(old) == _stage(new):
             # Only the status, or nothing of ours: no slice depends on it.
             self._enqueue_status(ref)
@@ -106,7 +114,7 @@ class EventHandlers:
             return
         ref = ObjectRef.of(SYNC_TARGETS.group_resource, obj)
         if new is None or is_being_deleted(new):
-            touched = self._index.remove_sync_target(ref)
+            touched = self._index.remove_sync_target(ref) | self._guards.state.keeping(ref)
         else:
             touched = self._index.put_sync_target(sync_target_of(new))
         self._touched("SyncTarget", ref, touched)
@@ -157,6 +165,25 @@ class EventHandlers:
         self._enqueue_consent([ref.cluster])
         self._touched("LocationConsent", ref, touched)
 
+    def guard_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a guard; every placement it may be about is decided on anew."""
+        obj = new or old
+        if obj is None:
+            return
+        ref = ObjectRef.of(PLACEMENT_GUARDS.group_resource, obj)
+        if old is not None and new is not None and old.get("spec") == new.get("spec"):
+            self._guards.enqueue(ref)
+            return
+        known = self._guards.state.guards
+        if new is None:
+            known.remove(ref)
+        else:
+            known.put(guard_of(new))
+            self._follow_workspaces()
+            self._guards.enqueue(ref)
+        placements = (each.ref for each in self._index.placements())
+        self._touched("PlacementGuard", ref, [p for p in placements if known.reaches(ref, p)])
+
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Enqueue the placement of a slice, unless the event is of our own write."""
         obj = new or old
@@ -184,9 +211,17 @@ class EventHandlers:
 
 
 def _stage(placement: Object) -> tuple[object, ...]:
-    """Return what of a placement matters to its slices."""
+    """Return what of a placement matters to its slices; labels, finalizers and a confirmation do
+    to guards."""
     metadata = placement["metadata"]
-    return (metadata.get("uid"), metadata.get("deletionTimestamp"), placement.get("spec"))
+    return (
+        metadata.get("uid"),
+        metadata.get("deletionTimestamp"),
+        placement.get("spec"),
+        metadata.get("labels"),
+        metadata.get("finalizers"),
+        (metadata.get("annotations") or {}).get(CONFIRM),
+    )
 
 
 def _log_observed(old: Object | None, new: Object) -> None:

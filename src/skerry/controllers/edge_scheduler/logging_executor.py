@@ -12,7 +12,7 @@ from skerry.controllers.edge_scheduler.observe import NAME, Cause, Gone
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Create, Plan, Update
 from skerry.runtime.client import Client
-from skerry.runtime.execute import Executor, Outcome, WriteRecorder
+from skerry.runtime.execute import Announce, Executor, Outcome, WriteRecorder
 from skerry.runtime.metrics import RuntimeMetrics
 
 _log = Logger(NAME)
@@ -24,6 +24,7 @@ _KEYS = {
     "SinglePlacementSlice": ("workspace", "slice"),
     "LocationGrant": ("locationWorkspace", "locationGrant"),
     "LocationConsent": ("locationWorkspace", "locationConsent"),
+    "PlacementGuard": ("guardWorkspace", "placementGuard"),
 }
 
 
@@ -39,8 +40,11 @@ class LoggingExecutor(Executor):
         *,
         metrics: RuntimeMetrics,
         dry_run: bool = False,
+        announce: Announce | None = None,
     ) -> None:
         """*reconciling* hears of each placement that a plan is for, before it is carried out."""
+        # What is written before slices is no slice, and nothing for their overlay.
+        self._first = Executor(client, NAME, metrics=metrics, dry_run=dry_run, announce=announce)
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run, overlay=overlay)
         # We write nothing twice and nothing unknown, so the server need not look for it; and we
         # know what we sent, so it need not send it back.
@@ -61,11 +65,15 @@ class LoggingExecutor(Executor):
         if observed.tracked and self._writes:
             # Until everything is written nobody knows which of it is.
             self._memory.running.forget(observed.ref)
+        if plan.examine:
+            self._memory.guards.examine(observed.ref)
+        await self._first.execute(Plan(plan.before, plan.announcements))
         first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
         outcomes = await super().execute(Plan(first, unordered=True))
         outcomes += await super().execute(Plan(rest, unordered=True))
         if observed.tracked and self._writes:
             self._memory.running.note(observed.ref, observed.destinations)
+        self._memory.guards.settle(observed)
         for outcome in outcomes:
             _log_slice(outcome, observed.cause or Cause("EdgePlacement", observed.ref))
         self._memory.causes.discharge(observed.ref, observed.cause)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.observe import Cause, Observed, Result
 
 
@@ -34,8 +35,9 @@ class Causes:
 class PlacementMemory:
     """Results for the status, choices for strategies, causes for the log, and what is running."""
 
-    def __init__(self, consent: ConsentState) -> None:
+    def __init__(self, consent: ConsentState, guards: GuardState) -> None:
         self._consent = consent
+        self.guards = guards
         self.running = consent.running
         self.causes = Causes()
         self._chosen: dict[ObjectRef, frozenset[ObjectRef]] = {}
@@ -70,4 +72,5 @@ class PlacementMemory:
         self._chosen.pop(ref, None)
         self._results.pop(ref, None)
         self._consent.forget(ref)
+        self.guards.forget(ref)
         self.causes.discharge(ref, self.causes.of(ref))

@@ -7,9 +7,9 @@ from the server first (``recall``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skerry.api.edge import (
@@ -21,6 +21,7 @@ from skerry.api.edge import (
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.guards import Guarded, Unread, has_finalizer
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.destination import NOWHERE, Chosen, DestinationTable
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
@@ -105,6 +106,8 @@ class Observed:
     refused: tuple[ObjectRef, ...] = ()
     # Whether what the slices hold is to be remembered, because some Location refuses it.
     tracked: bool = False
+    # What guards have to know of it; None where none of them has a say.
+    guarded: Guarded | None = None
 
 
 def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
@@ -139,12 +142,24 @@ class Observer:
         if obj is None:
             _log.info("object deleted before handled", v=2, key=ref.qualified_name)
             return Gone(ref)
-        if is_being_deleted(obj):
+        if is_being_deleted(obj) and not has_finalizer(obj):
             return None
         await self.recall(ref)
-        # No waiting from here on: the index and the caches are read at one moment.
-        obj = self.placement(ref)
-        return Gone(ref) if obj is None else self._observed(ref, obj)
+        unread = Unread(())
+        while True:
+            # No waiting in here: the index and the caches are read at one moment.
+            obj = self.placement(ref)
+            if obj is None:
+                return Gone(ref)
+            observed = self._observed(ref, obj)
+            guarded = self._memory.guards.observe(observed, obj)
+            if not isinstance(guarded, Unread):
+                return replace(observed, guarded=guarded) if guarded is not None else observed
+            if guarded == unread:
+                return None  # the cache is behind what was read, and an event is on its way
+            unread = guarded
+            for piece in await self._read_pages(ref, unread.pages):
+                self._memory.guards.note(ref, destinations_in(piece))
 
     def placement(self, ref: ObjectRef) -> Object | None:
         """Return the EdgePlacement called *ref*."""
@@ -155,6 +170,9 @@ class Observer:
         owner, cause = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
         placement = self._index.placement(ref)
         generation = int(metadata.get("generation") or 0)
+        if is_being_deleted(obj):
+            slices = self._pages(ref, 0)[0]
+            return Observed(ref, owner, Result(generation), slices=slices, cause=cause)
         if placement is None or placement.errors:
             errors = placement.errors if placement is not None else ()
             return Observed(ref, owner, Result(generation, errors=errors), cause=cause)
@@ -280,8 +298,11 @@ class Observer:
         return not self._memory.running.knows(ref) and self._index.refuses(ref)
 
     async def _read_slices(self, ref: ObjectRef) -> list[Object]:
+        return await self._read_pages(ref, sorted({ref.name, *self._own_slices(ref)}))
+
+    async def _read_pages(self, ref: ObjectRef, names: Iterable[str]) -> list[Object]:
         found: list[Object] = []
-        for name in sorted({ref.name, *self._own_slices(ref)}):
+        for name in names:
             with suppress(NotFound):
                 client = self._client.for_cluster(ref.cluster)
                 found.append(await client.get(SINGLE_PLACEMENT_SLICES, name))

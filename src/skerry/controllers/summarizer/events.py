@@ -17,6 +17,7 @@ from skerry.api.edge import (
     edge_placement_ref,
     mailbox_named,
     placement_of_slice,
+    places_nothing,
 )
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
@@ -28,7 +29,6 @@ from skerry.controllers.summarizer.projections import (
     hold_in,
     labels_of,
 )
-from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.summary.freshness import Lease
@@ -131,12 +131,12 @@ class SummaryInputs:
     # -- event handlers ----------------------------------------------------------------------
 
     def placement_changed(self, old: Object | None, new: Object | None) -> None:
-        """Take in an EdgePlacement. One that is being deleted places nothing any more."""
+        """Take in an EdgePlacement. One that is being deleted places nothing, unless held."""
         obj = new or old
         if obj is None:
             return
         placement = edge_placement_ref(cluster_of(obj), obj["metadata"]["name"])
-        gone = new is None or is_being_deleted(new)
+        gone = new is None or places_nothing(new)
         for follower in self._followers:
             follower.placement_put(placement, None if gone else new)
         if new is None or gone:

@@ -41,7 +41,9 @@ def decide_placement(observed: ObservedPlacement, now: datetime) -> Plan:
     if generation is not None and old["specGeneration"] != generation:
         return NOTHING
     known = old.get("conditions") or []
-    wanted = placement_conditions(observed.standing, old.get("problems") or (), known)
+    wanted = placement_conditions(
+        observed.standing, old.get("problems") or (), known, old.get("removals") or {}
+    )
     conditions = set_conditions(known, wanted, rfc3339(now))
     status = {
         **old,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref, slice_ref
@@ -10,12 +11,16 @@ from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.events import EventHandlers
+from skerry.controllers.edge_scheduler.guard_status import GuardReports
+from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import Causes
 from skerry.controllers.edge_scheduler.observe import Cause
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice
 from tests.kit.chain import building
 from tests.kit.chain.building import equal
+
+NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
 P = edge_placement_ref("wmw", "p")
 
@@ -28,6 +33,7 @@ class World:
         self.enqueued: list[ObjectRef] = []
         self.statuses: list[ObjectRef] = []
         self.inventories: list[str] = []
+        self.guards: list[ObjectRef] = []
         self.followed = 0
         self.ours = False
         self.handlers = EventHandlers(
@@ -38,6 +44,7 @@ class World:
             self.statuses.append,
             self._follow,
             self._consent,
+            GuardReports(GuardState(self.table, lambda: NOW, "espw"), self.guards.append),
         )
 
     def _follow(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.decide import SlicePlan
+from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import Cause, Gone, Observed, Result
@@ -24,6 +26,8 @@ from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Outcome
 from skerry.runtime.metrics import RuntimeMetrics
+
+NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
 P = edge_placement_ref("wmw", "p")
 CAUSE = Cause("Location", location_ref("imw", "l"))
@@ -66,7 +70,10 @@ class Recorder:
 class World:
     def __init__(self, *refused: str, dry_run: bool = False) -> None:
         self.server = Server(*refused)
-        self.memory = PlacementMemory(ConsentState(DestinationTable(), lambda _: None))
+        self.memory = PlacementMemory(
+            ConsentState(DestinationTable(), lambda _: None),
+            GuardState(DestinationTable(), lambda: NOW),
+        )
         self.reconciled: list[ObjectRef] = []
         self.executor = LoggingExecutor(
             cast(Client, self.server),

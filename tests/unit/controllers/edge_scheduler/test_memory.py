@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
 from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import Causes, PlacementMemory
 from skerry.controllers.edge_scheduler.observe import Cause, Observed, Result
 from skerry.logic.fleet.placement.destination import DestinationTable
+
+NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
 P, OWNER = edge_placement_ref("wmw", "p"), SliceOwner("p", "u")
 FIRST = Cause("Location", location_ref("imw", "a"))
@@ -32,7 +37,10 @@ def test_a_cause_that_came_during_the_work_outlives_the_one_it_was_done_for() ->
 
 
 def memory() -> PlacementMemory:
-    return PlacementMemory(ConsentState(DestinationTable(), lambda _: None))
+    return PlacementMemory(
+        ConsentState(DestinationTable(), lambda _: None),
+        GuardState(DestinationTable(), lambda: NOW),
+    )
 
 
 def test_results_and_choices_are_those_found_last_until_the_placement_is_gone() -> None:

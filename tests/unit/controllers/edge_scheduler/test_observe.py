@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from skerry.api.edge import (
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import (
     BY_PLACEMENT,
@@ -39,6 +41,9 @@ from tests.kit.chain import building
 
 _OWNER = SliceOwner("web", "uid-web").reference()
 _LABEL = {SOURCE_PLACEMENT: "web"}
+
+
+NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,9 @@ class World:
 
     def __init__(self, limit: int = 2) -> None:
         self.table = DestinationTable(location_chooser)
-        self.memory = PlacementMemory(ConsentState(self.table, lambda _: None))
+        self.memory = PlacementMemory(
+            ConsentState(self.table, lambda _: None), GuardState(self.table, lambda: NOW)
+        )
         self.placements, self.slices = Index(), Index()
         self.slices.add_index(BY_PLACEMENT, slice_owners)
         self.stored: dict[str, Object] = {}

@@ -66,7 +66,7 @@ class Excess(NamedTuple):
     """A budget that a loss would exceed."""
 
     rule: Rule
-    count: int
+    number: int
     total: int
     limit: int
     # How many would have gone unasked.
@@ -77,7 +77,7 @@ class Excess(NamedTuple):
         window = self.rule.budget.window
         within = "in one decision" if window is None else f"within {duration_text(window)}"
         return (
-            f"{self.rule}: removals would come to {self.count:,} of {self.total:,} {what} "
+            f"{self.rule}: removals would come to {self.number:,} of {self.total:,} {what} "
             f"{within} (budget {self.limit:,})"
         )
 
@@ -104,15 +104,13 @@ def excesses(
     for rule in rules:
         window = rule.budget.window
         charged = NOBODY if window is None else book.charged(now - window)
-        count, limit = len(charged | loss), rule.budget.limit(total)
-        if count > limit:
-            found.append(Excess(rule, count, total, limit, max(0, limit - len(charged))))
+        number, limit = len(charged | loss), rule.budget.limit(total)
+        if number > limit:
+            found.append(Excess(rule, number, total, limit, max(0, limit - len(charged))))
     return found
 
 
-def judge(
-    loss: Loss, rules: Sequence[Rule], book: Book, confirm: str, now: datetime
-) -> Verdict:
+def judge(loss: Loss, rules: Sequence[Rule], book: Book, confirm: str, now: datetime) -> Verdict:
     """Decide what of *loss* may go; *confirm* is what a person has written."""
     hold = book.hold
     at = now if hold is None else min(now, hold.since)

@@ -37,10 +37,7 @@ class Frozen:
     def __init__(self, guards: Iterable[Guard], now: datetime) -> None:
         """Guards that only observe freeze nothing."""
         self._freezes = [
-            (guard.name, freeze)
-            for guard in guards
-            if guard.enforces
-            for freeze in guard.freezes
+            (guard.name, freeze) for guard in guards if guard.enforces for freeze in guard.freezes
         ]
         self._now = now
         self._zones: dict[str, tzinfo] = {}

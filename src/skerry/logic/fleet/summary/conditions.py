@@ -14,7 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from skerry.api.edge import CONFLICT_FREE, DELIVERED, HEALTHY, HELD, READY, SCHEDULED
+from skerry.api.edge import (
+    CONFIRM,
+    CONFLICT_FREE,
+    DELIVERED,
+    HEALTHY,
+    HELD,
+    READY,
+    REMOVALS_HELD,
+    SCHEDULED,
+)
 from skerry.api.objects import Object
 from skerry.logic.fleet.summary.standing import MAX_NAMED, Standing, Worst
 from skerry.logic.machinery.conditions import condition_of
@@ -33,13 +42,21 @@ Problem = Mapping[str, Any]
 
 
 def placement_conditions(
-    standing: Standing, problems: Sequence[Problem], others: Iterable[Object]
+    standing: Standing,
+    problems: Sequence[Problem],
+    others: Iterable[Object],
+    removals: Mapping[str, Any] | None = None,
 ) -> list[Object]:
     """Return the conditions that are the summarizer's.
 
-    *problems* are those the translator lists in the status, *others* the conditions there are.
+    *problems* are those the translator lists in the status, *others* the conditions there are,
+    *removals* what guards hold.
     """
-    found = [_delivered(standing, problems), _healthy(standing), _held(standing)]
+    found = [
+        _delivered(standing, problems),
+        _healthy(standing),
+        _held(standing, removals or {}),
+    ]
     return [*found, _ready(standing, [*found, *others])]
 
 
@@ -77,7 +94,11 @@ def _healthy(standing: Standing) -> Object:
     return _condition(HEALTHY, "False", PENDING, f"{counted}; {pending} pending")
 
 
-def _held(standing: Standing) -> Object:
+def _held(standing: Standing, removals: Mapping[str, Any]) -> Object:
+    guarded = [removals[each] for each in ("held", "heldObjects") if each in removals]
+    if guarded:
+        asked = [f"{hold['why']}; {CONFIRM}={hold['name']} lets them go" for hold in guarded]
+        return _condition(HELD, "True", REMOVALS_HELD, "; ".join(asked))
     if not standing.held:
         return _condition(HELD, "False", NOTHING_HELD, "no destination holds anything back")
     named = [f"{held.location}: {held.hold.message}" for held in standing.held[:MAX_NAMED]]

@@ -25,9 +25,7 @@ def members(*numbers: int) -> frozenset[bytes]:
 
 
 @given(st.lists(_CHARGE, max_size=4).map(tuple), st.sampled_from([None, _HOLD]))
-def test_a_book_is_read_as_it_was_written(
-    charges: tuple[Charge, ...], hold: Hold | None
-) -> None:
+def test_a_book_is_read_as_it_was_written(charges: tuple[Charge, ...], hold: Hold | None) -> None:
     book = Book(charges, hold)
     assert book_of({"removals": removals_with({}, book)}) == book
 

@@ -44,6 +44,15 @@ def test_what_is_everywhere_and_healthy_is_ready() -> None:
     assert found["Ready"]["message"] == "2 of 2 destinations ready"
 
 
+def test_what_guards_hold_is_held_and_says_by_what_it_is_confirmed() -> None:
+    removals = {"held": {"name": "7f21c0", "why": "too many"}, "charges": []}
+    found = {e["type"]: e for e in placement_conditions(WELL, (), OTHERS, removals)}
+
+    assert statuses(found)["Ready"] == "False"
+    assert found["Ready"]["reason"] == found["Held"]["reason"] == "RemovalsHeld"
+    assert found["Held"]["message"] == "too many; edge.kcp.io/confirm=7f21c0 lets them go"
+
+
 def test_unknown_destinations_are_counted_in_every_message_and_hold_nothing_back() -> None:
     found = conditions(
         Standing(destinations=3, delivered=2, healthy=2, unknown=1, objects=1, unheard=LOST)

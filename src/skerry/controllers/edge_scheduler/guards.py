@@ -1,0 +1,370 @@
+"""What guards let a placement lose now, before its slices are planned.
+
+A destination that slices hold and nobody wants is *departing*. Where guards concern the placement,
+or more depart in one decision than the built-in floor lets go, ``logic.fleet.guards`` judges: what
+is held stays in the slices, everything else goes on. Never held are destinations whose SyncTarget
+is gone (nothing runs there), and those that an inventory's owner has taken back: that was a
+person's word already, and not for the placement's owner to delay.
+
+The order of writes is the promise. First the placement's book is charged, or its confirmation
+taken, with the version that was read; only then slices change. A process that dies in between
+leaves too much charged, or asks again. One decision writes the placement once.
+
+Slices are cached as digests of what they hold. What departs is read from the server, page by page,
+when somebody has to be asked about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from skerry.api.edge import (
+    CONFIRM,
+    EDGE_PLACEMENTS,
+    GUARD_FINALIZER,
+    slice_owner,
+    sync_target_ref,
+)
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.guards.book import Book, book_of, removals_with
+from skerry.logic.fleet.guards.budget import Loss, Rule, Verdict, judge, rules_of
+from skerry.logic.fleet.guards.freeze import JOINING, LEAVING, Frozen
+from skerry.logic.fleet.guards.index import GuardIndex
+from skerry.logic.fleet.guards.spec import FLOOR, REMOVED, Guard
+from skerry.logic.fleet.guards.token import member as lasting_member
+from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.records import Destination, is_being_deleted
+from skerry.logic.fleet.placement.slices import member, unpacked_members
+from skerry.logic.machinery.plan import Action, Announcement, Target, Update
+
+if TYPE_CHECKING:
+    from skerry.controllers.edge_scheduler.observe import Observed
+
+_FLOOR_COUNT = FLOOR.limit(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """What guards have to know of one placement, at one moment.
+
+    ``departing`` are in the slices and not wanted; of those ``exempt`` go whatever guards say, and
+    ``frozen`` stay until a freeze ends. ``barred`` are wanted, and may not join before that.
+    """
+
+    placement: Object
+    rules: tuple[Rule, ...]
+    now: datetime
+    present: int = 0
+    departing: tuple[Destination, ...] = ()
+    exempt: frozenset[Destination] = frozenset()
+    frozen: frozenset[Destination] = frozenset()
+    barred: frozenset[Destination] = frozenset()
+    until: datetime | None = None
+    protected: Mapping[Destination, tuple[str, str]] = field(default_factory=dict)
+
+
+class Unread(NamedTuple):
+    """Pages that have to be read before guards can be asked."""
+
+    pages: tuple[str, ...]
+
+
+# -- observing ---------------------------------------------------------------------------------
+
+
+class GuardState:
+    """The guards there are, and what is known of destinations that depart."""
+
+    def __init__(
+        self,
+        index: DestinationTable,
+        now: Callable[[], datetime],
+        provider: str = "",
+        *,
+        floor: bool = True,
+    ) -> None:
+        """*provider* is the cluster whose guards are for all; *floor*: the built-in one counts."""
+        self._index = index
+        self._now = now
+        self.guards = GuardIndex(provider)
+        self.floor = floor
+        # Placements of which a decision found more departing than the floor lets go.
+        self._examined: set[ObjectRef] = set()
+        # By member, what pages were read to hold; only of placements with something departing.
+        self._read: dict[ObjectRef, dict[int, Destination]] = {}
+
+    def examine(self, ref: ObjectRef) -> None:
+        """Have the next decision about a placement ask guards."""
+        self._examined.add(ref)
+
+    def forget(self, ref: ObjectRef) -> None:
+        """Take that a placement is gone, or nothing of it departs."""
+        self._examined.discard(ref)
+        self._read.pop(ref, None)
+
+    def settle(self, observed: Observed) -> None:
+        """Take that a decision about a placement was carried out."""
+        guarded = observed.guarded
+        if guarded is not None:
+            there = {*observed.destinations}
+            stays = {member(each): each for each in guarded.departing if each in there}
+            if stays:
+                self._read[observed.ref] = stays
+            elif not is_being_deleted(guarded.placement):
+                self.forget(observed.ref)
+
+    def note(self, ref: ObjectRef, destinations: Iterable[Destination]) -> None:
+        """Take what a page was read to hold."""
+        known = self._read.setdefault(ref, {})
+        known.update((member(each), each) for each in destinations)
+
+    def keeping(self, target: ObjectRef) -> set[ObjectRef]:
+        """Return the placements that keep a destination at a SyncTarget, though it is unwanted.
+
+        Nobody else finds them when the SyncTarget goes: their selectors do not.
+        """
+        key = target.cluster, target.name
+        return {
+            ref
+            for ref, known in self._read.items()
+            if any((each.cluster, each.sync_target) == key for each in known.values())
+        }
+
+    def of(self, ref: ObjectRef, placement: Object) -> tuple[Guard, ...]:
+        """Return the guards that concern a placement."""
+        labels = placement["metadata"].get("labels") or {}
+        return self.guards.of(ref, self._index.workspace_labels(ref.cluster), labels)
+
+    def observe(self, observed: Observed, placement: Object) -> Guarded | Unread | None:
+        """Return what guards have to know; None where none of them has a say."""
+        ref, guards = observed.ref, self.of(observed.ref, placement)
+        if not guards and not self._is_asked(observed, placement):
+            return None
+        rules = rules_of(guards, REMOVED, floor=self.floor)
+        wanted = {member(each) for each in observed.destinations}
+        pages = _present_pages(observed)
+        present = set().union(*pages.values()) if pages else set[int]()
+        missing = present - wanted
+        known = self._read.get(ref, {})
+        unread = missing - known.keys()
+        if unread:
+            return Unread(tuple(name for name, held in pages.items() if unread & held))
+        departing = tuple(sorted(known[each] for each in missing))
+        found = Guarded(placement, rules, self._now(), len(present), departing)
+        newcomers = [each for each in observed.destinations if member(each) not in present]
+        return self._judged(found, observed, guards, newcomers)
+
+    def _is_asked(self, observed: Observed, placement: Object) -> bool:
+        """Tell whether a placement is to be judged though no guard concerns it."""
+        removals = (placement.get("status") or {}).get("removals") or {}
+        if observed.ref in self._examined or "held" in removals or is_being_deleted(placement):
+            return True
+        large = self.floor and len(observed.destinations) > _FLOOR_COUNT
+        return large and not has_finalizer(placement)
+
+    def _judged(
+        self,
+        found: Guarded,
+        observed: Observed,
+        guards: tuple[Guard, ...],
+        newcomers: list[Destination],
+    ) -> Guarded:
+        frozen = Frozen(guards, found.now)
+        stays, barred, ends = set[Destination](), set[Destination](), list[datetime]()
+        exempt = frozenset(each for each in found.departing if self._goes(each, observed.refused))
+        for each, stop, into in (
+            [
+                *((each, LEAVING, stays) for each in found.departing if each not in exempt),
+                *((each, JOINING, barred) for each in newcomers),
+            ]
+            if frozen
+            else ()
+        ):
+            standstill = frozen.at(self._labels(each) or {})
+            if stop in standstill.stops and standstill.until is not None:
+                into.add(each)
+                ends.append(standstill.until)
+        return replace(
+            found,
+            exempt=exempt,
+            frozen=frozenset(stays),
+            barred=frozenset(barred),
+            until=min(ends, default=None),
+            protected=self._protected(found.departing, guards),
+        )
+
+    def _goes(self, destination: Destination, refused: Iterable[ObjectRef]) -> bool:
+        """Tell whether a destination goes whatever guards say."""
+        ref = sync_target_ref(destination.cluster, destination.sync_target)
+        target = self._index.inventory.sync_target(ref)
+        gone = target is None or target.uid != destination.uid
+        return gone or destination.location_ref in refused
+
+    def _labels(self, destination: Destination) -> Mapping[str, str] | None:
+        location = self._index.inventory.location(destination.location_ref)
+        return None if location is None else location.labels
+
+    def _protected(
+        self, departing: Iterable[Destination], guards: tuple[Guard, ...]
+    ) -> dict[Destination, tuple[str, str]]:
+        """Return the destinations at protected Locations, each with the guard and a sentence."""
+        protections = [
+            (guard, each)
+            for guard in guards
+            if guard.enforces
+            for each in guard.protections
+            if each.kind == "Location"
+        ]
+        found: dict[Destination, tuple[str, str]] = {}
+        for each in departing if protections else ():
+            labels = self._labels(each)
+            # Here nobody knows why a Location is selected no more: the label, or the selector.
+            lost = {"Delete"} if labels is None else {"Deselect", "Relabel"}
+            for guard, protection in protections:
+                if protection.covers(each.location, labels) and protection.against & lost:
+                    text = f"PlacementGuard {guard.name} protects Location {each.location}"
+                    found[each] = (guard.name, text)
+        return found
+
+
+def _present_pages(observed: Observed) -> dict[str, set[int]]:
+    """Return what pages hold, but for those of a namesake that was deleted."""
+    return {
+        name: set(unpacked_members(held["members"]))
+        for name, held in observed.slices.items()
+        if (owner := slice_owner(held["metadata"])) is None or owner == observed.owner
+    }
+
+
+def has_finalizer(placement: Object) -> bool:
+    """Tell whether the deletion of a placement waits for guards."""
+    return GUARD_FINALIZER in (placement["metadata"].get("finalizers") or ())
+
+
+# -- deciding ----------------------------------------------------------------------------------
+
+
+class Allowed(NamedTuple):
+    """What guards make of a decision.
+
+    ``observed`` has the destinations that slices are to hold now. ``before`` has to be written
+    first. ``finished``: no slice is to be touched.
+    """
+
+    observed: Observed
+    before: tuple[Action, ...] = ()
+    announcements: tuple[Announcement, ...] = ()
+    look_again_seconds: float | None = None
+    finished: bool = False
+
+
+def exceeds_floor(pages: Collection[Sequence[int]], wanted: Container[int]) -> bool:
+    """Tell whether more departs than goes unasked without any guard."""
+    total = sum(map(len, pages))
+    if total <= _FLOOR_COUNT:
+        return False
+    departing = sum(1 for held in pages for each in held if each not in wanted)
+    return departing > FLOOR.limit(total)
+
+
+def allow(observed: Observed) -> Allowed:
+    """Decide what slices may lose and gain now."""
+    guarded = observed.guarded
+    if guarded is None:
+        return Allowed(observed)
+    placement = guarded.placement
+    counted = [e for e in guarded.departing if e not in guarded.exempt and e not in guarded.frozen]
+    by_member = {lasting_member(each): each for each in counted}
+    status = placement.get("status") or {}
+    annotations = placement["metadata"].get("annotations") or {}
+    loss = Loss(
+        placement["metadata"]["uid"],
+        frozenset(by_member),
+        guarded.present,
+        {key: guarded.protected[d] for key, d in by_member.items() if d in guarded.protected},
+    )
+    book = book_of(status)
+    verdict = judge(loss, guarded.rules, book, annotations.get(CONFIRM, ""), guarded.now)
+    news = tuple(_news(placement, book, verdict))
+    if is_being_deleted(placement):
+        return _deletion(observed, guarded, book, verdict, news)
+    if not has_finalizer(placement) and _needs_finalizer(guarded.rules, observed):
+        # Alone: a placement is written once per decision. The event of it brings us back.
+        metadata = placement["metadata"]
+        finalizers = [*(metadata.get("finalizers") or ()), GUARD_FINALIZER]
+        changed = {**placement, "metadata": {**metadata, "finalizers": finalizers}}
+        return Allowed(observed, (_update(observed, changed, "GuardNeeded"),), finished=True)
+    held = {by_member[each] for each in verdict.held} | guarded.frozen
+    stays = sorted({*observed.destinations} - guarded.barred | held)
+    before = _writes(observed, guarded, book, verdict)
+    seconds = None
+    if guarded.until is not None:
+        seconds = max(1.0, (guarded.until - guarded.now).total_seconds())
+    return Allowed(replace(observed, destinations=tuple(stays)), before, news, seconds)
+
+
+def _deletion(
+    observed: Observed,
+    guarded: Guarded,
+    book: Book,
+    verdict: Verdict,
+    news: tuple[Announcement, ...],
+) -> Allowed:
+    """Let a placement go that is being deleted, or keep it until a person has confirmed that."""
+    if verdict.held or guarded.frozen:
+        before = _writes(observed, guarded, book, verdict)
+        seconds = None
+        if guarded.until is not None:
+            seconds = max(1.0, (guarded.until - guarded.now).total_seconds())
+        return Allowed(observed, before, news, seconds, finished=True)
+    metadata = guarded.placement["metadata"]
+    finalizers = [each for each in metadata.get("finalizers") or () if each != GUARD_FINALIZER]
+    changed = {**guarded.placement, "metadata": {**metadata, "finalizers": finalizers}}
+    return Allowed(observed, (_update(observed, changed, "GuardPassed"),), news, finished=True)
+
+
+def _needs_finalizer(rules: Iterable[Rule], observed: Observed) -> bool:
+    """Tell whether deleting a placement with these destinations would ask for a person."""
+    total = len(observed.destinations)
+    stopping = (each.budget for each in rules if each.enforces and each.budget.stops)
+    return any(total > budget.limit(total) for budget in stopping)
+
+
+def _writes(
+    observed: Observed, guarded: Guarded, book: Book, verdict: Verdict
+) -> tuple[Action, ...]:
+    """Return what the placement has to say before anything goes."""
+    placement = guarded.placement
+    if verdict.confirmed:
+        metadata = placement["metadata"]
+        kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != CONFIRM}
+        changed = {**placement, "metadata": {**metadata, "annotations": kept}}
+        return (_update(observed, changed, "RemovalConfirmed"),)
+    if verdict.book == book:
+        return ()
+    old = placement.get("status") or {"specGeneration": 0, "matchingLocationCount": 0}
+    status = {key: value for key, value in old.items() if key != "removals"}
+    removals = removals_with(old, verdict.book)
+    if removals:
+        status["removals"] = removals
+    return (_update(observed, {**placement, "status": status}, "BookChanged", "status"),)
+
+
+def _update(observed: Observed, obj: Object, reason: str, subresource: str = "") -> Update:
+    target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
+    return Update(target, obj, reason, subresource)
+
+
+def _news(placement: Object, book: Book, verdict: Verdict) -> Iterable[Announcement]:
+    hold = verdict.book.hold
+    if verdict.confirmed and book.hold is not None:
+        text = f"{book.hold.name}: {book.hold.removed} destinations are removed"
+        yield Announcement(placement, "Normal", "RemovalConfirmed", text)
+    if hold is not None and (book.hold is None or book.hold.name != hold.name):
+        yield Announcement(placement, "Warning", "RemovalsHeld", f"{hold.name}: {hold.why}")
+    for each in verdict.warnings:
+        yield Announcement(placement, "Warning", "GuardWarning", each.text())

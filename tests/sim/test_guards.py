@@ -1,0 +1,281 @@
+"""Guards on a real hub: no more goes than the budget, whatever the script or the crash."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from skerry.api.edge import (
+    CONFIRM,
+    EDGE_PLACEMENTS,
+    GUARD_FINALIZER,
+    PLACEMENT_GUARDS,
+    SINGLE_PLACEMENT_SLICES,
+    placement_of_slice,
+)
+from skerry.api.errors import ApiError, NotFound
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.objects import Object
+from tests.kit.chain.building import equal
+from tests.kit.chain.edge_scheduler_hub import PROVIDER, Hub
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS
+
+_FEW = range(min(len(SEEDS), max(len(SEEDS) // 12, 3)))
+SCHEDULER = "edge-scheduler"
+IMW, SHOP = "root:imw", "root:shop"
+_BUDGET = {"of": "DestinationsRemoved", "max": 10, "percent": 5, "window": "10m"}
+
+
+async def furnish(hub: Hub, count: int) -> None:
+    """Make an inventory, and one placement of all that is in production."""
+    for number in range(count):
+        await hub.locate(IMW, f"l{number}", {"env": "prod"}, equal(n=str(number)))
+        await hub.target(IMW, f"t{number}", {"n": str(number)})
+    await hub.place(SHOP, "web", equal(env="prod"))
+    await hub.settle()
+
+
+async def guard(hub: Hub, workspace: str, name: str = "fleet", **spec: Any) -> None:
+    body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "PlacementGuard"}
+    await hub.at(workspace).create(
+        PLACEMENT_GUARDS, {**body, "metadata": {"name": name}, "spec": spec}
+    )
+
+
+async def relabel(hub: Hub, numbers: range, env: str) -> None:
+    for number in numbers:
+        await hub.at(IMW).patch(LOCATIONS, f"l{number}", {"metadata": {"labels": {"env": env}}})
+
+
+async def there(hub: Hub) -> set[str]:
+    found = await hub.destinations()
+    return {each.location for destinations in found.values() for each in destinations}
+
+
+async def held(hub: Hub, part: str = "held") -> Object | None:
+    obj = await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
+    found: Object | None = ((obj.get("status") or {}).get("removals") or {}).get(part)
+    return found
+
+
+async def confirm(hub: Hub, name: str) -> None:
+    patch = {"metadata": {"annotations": {CONFIRM: name}}}
+    await hub.at(SHOP).patch(EDGE_PLACEMENTS, "web", patch)
+
+
+@virtual
+async def test_a_script_that_relabels_everything_is_stopped_at_the_budget() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await hub.bind(PROVIDER)
+        await guard(hub, PROVIDER, budgets=[_BUDGET])
+        await furnish(hub, 16)
+        await relabel(hub, range(14), "test")
+        await hub.settle()
+        left = await there(hub)
+        assert len(left) >= 6, "more than the budget has gone"
+        waiting = await held(hub)
+        assert waiting is not None
+        assert waiting["removed"] == len(left) - 2
+        assert waiting["guards"] == ["fleet"]
+        assert "within 10m (budget 10)" in waiting["why"]
+        status = (await hub.at(PROVIDER).get(PLACEMENT_GUARDS, "fleet"))["status"]
+        assert [(e["placement"], e["name"]) for e in status["held"]] == [
+            ("root:shop|web", waiting["name"])
+        ]
+        assert {c["type"]: c["status"] for c in status["conditions"]} == {
+            "Valid": "True",
+            "Holding": "True",
+        }
+        # A day later it is still held; additions go on; another's name lets nothing go.
+        await asyncio.sleep(86_400)
+        await hub.locate(IMW, "new", {"env": "prod"}, equal(n="0"))
+        await confirm(hub, "000000")
+        await hub.settle()
+        assert await there(hub) == {*left, "new"}
+        await confirm(hub, waiting["name"])
+        await hub.settle()
+        assert await there(hub) == {"new", "l14", "l15"}
+        assert await held(hub) is None
+        placement = await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
+        assert CONFIRM not in placement["metadata"].get("annotations", {})
+
+
+@virtual
+async def test_without_any_guard_a_decision_that_removes_most_is_held() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await furnish(hub, 52)
+        everywhere = await there(hub)
+        await hub.place(SHOP, "web", equal(env="none"))
+        await hub.settle()
+        assert await there(hub) == everywhere
+        waiting = await held(hub)
+        assert waiting is not None
+        assert "the built-in floor" in waiting["why"]
+        # What has no SyncTarget any more goes at once.
+        await hub.remove(IMW, SYNC_TARGETS, "t0")
+        await hub.settle()
+        assert await there(hub) == everywhere - {"l0"}
+        # What is wanted again is held no more; the rest fits the budget.
+        await hub.place(SHOP, "web", equal(env="prod"))
+        await hub.settle()
+        assert await there(hub) == everywhere - {"l0"}
+        assert await held(hub) is None
+
+
+@virtual
+async def test_a_restart_keeps_what_is_held_and_a_guard_that_is_deleted_releases_nothing() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"):
+        async with hub.controlled(SCHEDULER):
+            await guard(hub, SHOP, budgets=[{"of": "DestinationsRemoved", "max": 2}])
+            await furnish(hub, 5)
+            await hub.place(SHOP, "web", equal(env="none"))
+            await hub.settle()
+            before = await held(hub)
+            assert before is not None
+            assert before["guards"] == ["./fleet"]
+        async with hub.controlled(SCHEDULER):
+            await hub.remove(SHOP, PLACEMENT_GUARDS, "fleet")
+            await hub.settle()
+            assert len(await there(hub)) == 5
+            assert await held(hub) == before
+            await confirm(hub, before["name"])
+            await hub.settle()
+            assert await there(hub) == set()
+
+
+@virtual
+async def test_the_deletion_of_a_large_placement_asks_once_and_that_of_a_small_one_does_not() -> (
+    None
+):
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await furnish(hub, 51)
+        await hub.place(SHOP, "small", equal(env="none"))
+        await hub.settle()
+        placement = await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
+        assert placement["metadata"]["finalizers"] == [GUARD_FINALIZER]
+        await hub.remove(SHOP, EDGE_PLACEMENTS, "small")
+        await hub.remove(SHOP, EDGE_PLACEMENTS, "web")
+        await hub.settle()
+        with pytest.raises(NotFound):
+            await hub.at(SHOP).get(EDGE_PLACEMENTS, "small")
+        assert len(await there(hub)) == 51
+        waiting = await held(hub)
+        assert waiting is not None
+        await confirm(hub, waiting["name"])
+        await hub.settle()
+        with pytest.raises(NotFound):
+            await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
+
+
+@virtual
+async def test_a_guard_that_observes_leaves_the_history_of_slices_as_it_is() -> None:
+    histories = []
+    for mode in (None, "Observe"):
+        hub = Hub()
+        async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+            if mode is not None:
+                budget = {"of": "DestinationsRemoved", "max": 1, "window": "1h"}
+                await guard(hub, SHOP, mode=mode, budgets=[budget])
+            await furnish(hub, 4)
+            for number, env in ((0, "test"), (1, "test"), (2, "test"), (0, "prod"), (1, "prod")):
+                await relabel(hub, range(number, number + 1), env)
+                await hub.settle()
+        histories.append([[d["locationName"] for d in each] for _, each in await written(hub)])
+    assert histories[0] == histories[1]
+
+
+@virtual
+async def test_a_freeze_stops_joining_and_departing_until_it_ends() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await furnish(hub, 3)
+        now = hub.clock.now()
+        begins = f"{now.minute} {now.hour} * * *"
+        stops = ["Joining", "Leaving"]
+        freeze = {"name": "f", "schedule": begins, "duration": "2h", "stops": stops}
+        await guard(hub, SHOP, freezes=[freeze])
+        await hub.settle()
+        await relabel(hub, range(1), "test")
+        await hub.locate(IMW, "new", {"env": "prod"}, equal(n="1"))
+        await hub.remove(IMW, SYNC_TARGETS, "t2")
+        await hub.settle()
+        assert await there(hub) == {"l0", "l1"}
+        await asyncio.sleep(7_300)
+        assert await there(hub) == {"l1", "new"}
+
+
+@virtual
+async def test_a_protected_location_asks_however_small_the_loss() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await furnish(hub, 3)
+        protect = [{"kind": "Location", "names": ["l1"], "against": ["Delete", "Relabel"]}]
+        await guard(hub, SHOP, protect=protect)
+        await relabel(hub, range(1), "test")
+        await hub.settle()
+        assert await there(hub) == {"l1", "l2"}
+        await hub.remove(IMW, LOCATIONS, "l1")
+        await hub.settle()
+        assert await there(hub) == {"l1", "l2"}
+        waiting = await held(hub)
+        assert waiting is not None
+        assert waiting["why"] == "PlacementGuard ./fleet protects Location l1"
+
+
+async def written(hub: Hub) -> list[tuple[datetime, list[Object]]]:
+    """Return what each write of a slice of the placement held, and when."""
+    found = []
+    for event in await hub.store.history("", after=0, limit=1_000_000):
+        _, group, resource, *_ = event.key.split("/")
+        if (group, resource.partition(":")[0]) != SINGLE_PLACEMENT_SLICES.group_resource:
+            continue
+        if event.value is not None:
+            obj = orjson.loads(event.value[event.value.index(b"{") :])
+            if placement_of_slice(obj) == "web":
+                found.append((hub.clock.now(), obj["destinations"]))
+    return found
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_within_any_window_no_more_goes_than_the_budget_whatever_happens(seed: int) -> None:
+    """Scripts, faults and two schedulers; nobody confirms anything."""
+    hub = Hub(seed, Rates())
+    count, limit = 12, 3
+    async with hub.running("imw", "shop"):
+        async with hub.controlled(SCHEDULER):
+            budget = {"of": "DestinationsRemoved", "max": limit, "window": "1h"}
+            await guard(hub, SHOP, budgets=[budget])
+            await furnish(hub, count)
+            assert len(await there(hub)) == count
+        for _ in range(3):
+            async with hub.controlled(SCHEDULER), hub.standing_by(SCHEDULER) as lead:
+                task = lead()
+                for _ in range(8):
+                    number = int(hub.ids.fraction() * count)
+                    env = "prod" if hub.ids.fraction() < 0.3 else "test"
+                    with suppress(ApiError):
+                        await relabel(hub, range(number, number + 1), env)
+                    await asyncio.sleep(hub.ids.fraction())
+                task.cancel()
+        async with hub.controlled(SCHEDULER):
+            await hub.settle()
+        gone: set[str] = set()
+        before: set[str] = set()
+        for _, destinations in await written(hub):
+            now = {each["locationName"] for each in destinations}
+            gone |= before - now
+            before = now
+        # All of it happened within an hour.
+        assert len(gone) <= limit
