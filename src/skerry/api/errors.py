@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from skerry.kit.text import shortened
 
@@ -159,8 +159,8 @@ def _joined(head: str, detail: str) -> str:
 class ApiError(Exception):
     """A failure with a Status; subclasses fix the code and the reason."""
 
-    code: ClassVar[int] = 500
-    reason: ClassVar[str] = "InternalError"
+    code: int = 500
+    reason: str = "InternalError"
 
     def __init__(
         self,
@@ -323,6 +323,19 @@ class TooManyRequests(ApiError):
 
 class InternalError(ApiError):
     code, reason = 500, "InternalError"
+
+    @classmethod
+    def of(cls, why: str) -> InternalError:
+        """Say that *why* kept the server from doing its part, as Kubernetes says it."""
+        return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
+
+
+class Denied(ApiError):
+    """A refusal in somebody else's words, with whatever code and reason they gave it."""
+
+    def __init__(self, code: int, reason: str, message: str, details: Mapping[str, Any]) -> None:
+        super().__init__(message, details=details)
+        self.code, self.reason = code, reason
 
 
 class ServiceUnavailable(ApiError):

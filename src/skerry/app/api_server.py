@@ -14,15 +14,17 @@ from dataclasses import dataclass, field
 from skerry.api.keys import PLAIN
 from skerry.api.objects import Object
 from skerry.app.restart import restart_on_unavailable
+from skerry.app.webhook_client import HttpWebhookClient, Network
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.server.access import Authenticator, Authorizer
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
 from skerry.server.admission.namespaces import NamespaceLifecycle
-from skerry.server.admission.operation import Admission, Chain
+from skerry.server.admission.operation import Admission, Chain, Validation, Validations
 from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.pods import (
     DefaultTolerations,
@@ -35,6 +37,13 @@ from skerry.server.admission.policy_run import Surroundings
 from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
+from skerry.server.admission.webhook_calls import WebhookCalls
+from skerry.server.admission.webhook_metrics import WebhookMetrics
+from skerry.server.admission.webhooks import (
+    MutatingWebhooks,
+    ValidatingWebhooks,
+    WebhookSource,
+)
 from skerry.server.batch import Batches
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
 from skerry.server.definition_cleanup import DefinitionCleanup
@@ -77,6 +86,8 @@ _AWAITED = frozenset(
         ("scheduling.k8s.io", "priorityclasses"),
         POLICIES,
         POLICY_BINDINGS,
+        MUTATING,
+        VALIDATING,
         (_RBAC, "roles"),
         (_RBAC, "rolebindings"),
         (_RBAC, "clusterroles"),
@@ -116,6 +127,9 @@ class Parts:
     before: Callable[[Request], Awaitable[None]] | None = None
     # Who does what would keep the loop; by default, the loop does everything.
     offload: Offload = field(default_factory=Offload)
+    # Where webhooks may be; None is anywhere.
+    webhook_networks: Sequence[Network] | None = None
+    webhook_metrics: WebhookMetrics | None = None
 
 
 class ApiServer:
@@ -136,8 +150,13 @@ class ApiServer:
         self.limit_ranges = ObservedObjects("", "limitranges")
         self.quotas = ObservedObjects("", "resourcequotas")
         self.policies = PolicySource()
+        self.mutating_webhooks = WebhookSource(*MUTATING)
+        self.validating_webhooks = WebhookSource(*VALIDATING)
+        self._webhook_client = HttpWebhookClient(store, parts.webhook_networks)
         self._observed = (
             self.policies,
+            self.mutating_webhooks,
+            self.validating_webhooks,
             self.namespaces,
             self.priority_classes,
             self.limit_ranges,
@@ -163,11 +182,9 @@ class ApiServer:
 
     def _handlers(self, parts: Parts) -> Handlers:
         store, clock, ids = parts.store, parts.clock, parts.ids
-        self.admission_rules = tuple(self._rules(parts))
-        admission = Chain(self.admission_rules)
+        admission, validation = self._admission(parts)
         reader = Reader(store, self.dispatcher, clock.now, parts.offload)
         awaited = _AWAITED | parts.awaited
-        validation = PolicyAdmission(self.policies, self._policy_surroundings(parts))
         writer = Writer(
             store,
             self.dispatcher,
@@ -220,6 +237,21 @@ class ApiServer:
             },
         )
 
+    def _admission(self, parts: Parts) -> tuple[Admission, Validation]:
+        """Return the server's own rules, with mutating webhooks among them, and the clients'."""
+        around = self._policy_surroundings(parts)
+        calls = WebhookCalls(
+            self._webhook_client, around, parts.ids, parts.stamp, parts.webhook_metrics
+        )
+        first, others = self._rules(parts)
+        mutating = MutatingWebhooks(self.mutating_webhooks, calls, Chain(first))
+        self.admission_rules = (*first, mutating, *others)
+        return Chain(self.admission_rules), Validations(
+            mutating,
+            PolicyAdmission(self.policies, around),
+            ValidatingWebhooks(self.validating_webhooks, calls),
+        )
+
     async def _handled(self, request: Request) -> Answer:
         return await self.engine.handle(request)
 
@@ -238,7 +270,8 @@ class ApiServer:
             parts.store, self.catalogue, self.namespaces, parts.authorizer, parts.offload
         )
 
-    def _rules(self, parts: Parts) -> list[Admission]:
+    def _rules(self, parts: Parts) -> tuple[list[Admission], list[Admission]]:
+        """Return the rules that go before mutating webhooks, and those that come after."""
         store = parts.store
         return [
             NamespaceLifecycle(store, self.namespaces),
@@ -246,6 +279,7 @@ class ApiServer:
             PriorityAdmission(self.priority_classes),
             DefaultTolerations(),
             LimitRanger(self.limit_ranges),
+        ], [
             ServiceAllocation(store, parts.service_network),
             DefinitionAdmission(self.catalogue, parts.clock),
             PolicyStatus(parts.offload),
@@ -268,7 +302,11 @@ class ApiServer:
 
     async def run(self) -> None:
         """Keep dispatching and cleaning up until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.dispatcher.run())
-            tasks.create_task(self._offload.serve())
-            tasks.create_task(restart_on_unavailable("definitions", self._cleanup.run, self._clock))
+        cleanup = restart_on_unavailable("definitions", self._cleanup.run, self._clock)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.dispatcher.run())
+                tasks.create_task(self._offload.serve())
+                tasks.create_task(cleanup)
+        finally:
+            await self._webhook_client.close()

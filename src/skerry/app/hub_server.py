@@ -16,6 +16,7 @@ from skerry.app.api_server import ApiServer, Parts
 from skerry.app.restart import restart_on_unavailable
 from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
 from skerry.logic.fleet.placement.slice_guard import destination_entries
+from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
 from skerry.logic.machinery.workspaces.limits import Limits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
@@ -62,6 +63,7 @@ from skerry.server.workspaces.type_rules import TypeRules
 from skerry.server.workspaces.upkeep import WorkspaceUpkeep
 from skerry.server.workspaces.usage import LimitAnnotations, WorkspaceLimits, WorkspaceUsage
 from skerry.server.workspaces.views import view_name
+from skerry.server.workspaces.webhook_rules import WebhookWarnings
 from skerry.server.workspaces.wildcard_requests import WildcardRequests, without_cluster
 from skerry.server.workspaces.workspace_creation import WorkspaceInitializer
 
@@ -123,16 +125,21 @@ class HubServer(ApiServer):
             stamp=ClusterStamp(),
             awaited=_AWAITED,
             before=self._until_known,
+            # Tenants must not send the hub about in the network that it stands in.
+            webhook_networks=parts.webhook_networks or (),
             offers={**parts.offers, **({EXTENSION: REQUESTS_PATH} if facts.issuer else {})},
         )
         super().__init__(self._parts)
         # Copies on their way to an edge limit nothing here.
         self.quotas.inert = is_inert
-        self.policies.ignore(is_inert)
+        for source in (self.policies, self.mutating_webhooks, self.validating_webhooks):
+            source.ignore(is_inert)
+        # Nothing of a workspace runs where the hub could reach it by a Service.
+        self.mutating_webhooks.services = self.validating_webhooks.services = False
         state.cluster_gone = rbac.remove_cluster
         state.claims_changed = lambda *export: self.dispatcher.expire(view_name(*export))
 
-    def _rules(self, parts: Parts) -> list[Admission]:
+    def _rules(self, parts: Parts) -> tuple[list[Admission], list[Admission]]:
         state, catalogue, clock, ids = self.state, self._hub_catalogue, parts.clock, parts.ids
         self.initializer = WorkspaceInitializer(
             state,
@@ -181,8 +188,7 @@ class HubServer(ApiServer):
             BindingRules(state, catalogue, parts.authorizer, clock),
             ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
         ]
-        return [
-            NamespaceLifecycle(parts.store, self.namespaces),
+        return [NamespaceLifecycle(parts.store, self.namespaces)], [
             SchemaGuard(own),
             DefinitionAdmission(catalogue, clock),
             PolicyStatus(parts.offload),
@@ -222,7 +228,7 @@ class HubServer(ApiServer):
         return is_inert(obj) and self.mailboxes.mailbox(cluster) is not None
 
     def _edge_rules(self, parts: Parts) -> dict[tuple[str, str], Admission]:
-        """Return the rules about who reaches which edge, by type."""
+        """Return the rules that each concern one type: who reaches which edge, for the most."""
         known = (self.mailboxes, parts.authorizer, parts.store, parts.clock)
         return {
             REQUESTS: self._certificate_rules(parts),
@@ -230,6 +236,9 @@ class HubServer(ApiServer):
             ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
             _DESTINATIONS.kind: ExporterEntries(_DESTINATIONS, self.state),
+            **dict.fromkeys(
+                (MUTATING, VALIDATING), WebhookWarnings(called=bool(parts.webhook_networks))
+            ),
         }
 
     def _certificate_rules(self, parts: Parts) -> Admission:

@@ -13,6 +13,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.audit_policy import Policy, PolicyError, parse_policy
 from skerry.logic.machinery.decoding import DecodeError, decode_yaml
+from skerry.server.admission.webhook_metrics import WebhookMetrics
 from skerry.server.engine import PathHandler, Recorder
 from skerry.server.flow import FairFlow
 from skerry.server.health import Check, Health, Unhealthy
@@ -30,6 +31,7 @@ class Observability:
     recorder: Recorder
     health: Health
     audit: AuditLog | None
+    webhooks: WebhookMetrics
     paths: Mapping[str, PathHandler] = field(default_factory=dict)
     trees: Mapping[str, PathHandler] = field(default_factory=dict)
 
@@ -72,6 +74,7 @@ def build_observability(
         recorder=RequestRecorder(metrics, flow, clock, ids, audit, policy),
         health=health,
         audit=audit,
+        webhooks=WebhookMetrics(metrics.registry),
         paths={"/metrics": metrics.handle},
         trees=dict.fromkeys(("/healthz", "/livez", "/readyz"), health.handle),
     )

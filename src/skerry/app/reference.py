@@ -28,6 +28,7 @@ from skerry.logic.machinery.resource import Resource
 from skerry.logic.workloads import not_enforced
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.metrics import SchedulerMetrics
+from skerry.server.admission.webhook_metrics import WebhookMetrics
 from skerry.server.flow import FairFlow
 from skerry.server.metrics import ServerMetrics
 from skerry.store import open as store_settings
@@ -146,6 +147,7 @@ def _metrics() -> str:
     lines = [_HEAD, "# Metrics\n"]
     server, runtime = CollectorRegistry(), CollectorRegistry()
     ServerMetrics(server, FairFlow())
+    WebhookMetrics(server)
     RuntimeMetrics(runtime)
     scheduler = CollectorRegistry()
     scheduler.register(SchedulerMetrics())

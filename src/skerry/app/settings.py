@@ -90,6 +90,10 @@ class ServerSettings:
     service_network: str = "10.96.0.0/16"
     """Range that Services' cluster addresses are taken from."""
 
+    webhook_networks: tuple[str, ...] = ()
+    """Networks in which webhooks of admission and conversion may be called. With none, a plain
+    server calls them anywhere, and a hub, whose tenants configure them, nowhere."""
+
     encryption_key_file: Path | None = None
     """Keys that encrypt Secrets at rest, one ``name: base64 key`` a line. Default
     ``DATA_DIR/pki/encryption.keys``, made at the first start; servers on one etcd share it."""

@@ -47,6 +47,7 @@ from skerry.app.security import (
 )
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
 from skerry.app.version import KUBERNETES, version_document
+from skerry.app.webhook_client import Network, parse_networks
 from skerry.kit import garbage
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
@@ -380,6 +381,8 @@ def server_parts(
         admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,
         pod_security=_pod_security(settings.admission_control_config_file),
+        webhook_networks=_networks(settings.webhook_networks),
+        webhook_metrics=observability.webhooks,
         offers={"ca-bundle": CA_BUNDLE},
         extensions={
             KEYS: KeyAdministration(store, deps.ring).handle,
@@ -397,6 +400,13 @@ def _pod_security(path: Path | None) -> PodSecurityConfiguration:
         return parse_configuration(yaml.safe_load(path.read_text()))
     except (OSError, yaml.YAMLError, ConfigurationError) as error:
         raise StartError(f"cannot use the admission configuration {path}: {error}") from error
+
+
+def _networks(texts: tuple[str, ...]) -> tuple[Network, ...] | None:
+    try:
+        return parse_networks(texts) or None
+    except ValueError as error:
+        raise StartError(f"--webhook-network: {error}") from error
 
 
 def _compacting(

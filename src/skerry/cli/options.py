@@ -104,6 +104,13 @@ _SERVER_FLAGS: list[Flag] = [
         "--tls-san", multiple=True, help="Further name the certificate is good for; repeatable."
     ),
     click.option(
+        "--webhook-network",
+        multiple=True,
+        metavar="CIDR",
+        help="Network in which webhooks may be called; repeatable. By default a plain server calls "
+        "them anywhere, a hub nowhere.",
+    ),
+    click.option(
         "--tls-cert-file",
         type=EXISTING_FILE,
         help="Certificate shown to clients that ask for one of its names; read when it changes.",
@@ -239,6 +246,7 @@ def server_flags(command: Command) -> Command:
             port=flags.pop("port"),
             external_hostname=flags.pop("external_hostname"),
             tls_sans=tuple(flags.pop("tls_san")),
+            webhook_networks=tuple(flags.pop("webhook_network")),
             tls_cert_file=flags.pop("tls_cert_file"),
             tls_private_key_file=flags.pop("tls_private_key_file"),
             token_auth_file=flags.pop("token_auth_file"),

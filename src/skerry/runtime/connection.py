@@ -107,6 +107,8 @@ class Connection(asyncio.Protocol):
         self._exchange: Exchange | None = None
         self._until_close = False
         self._paused = False
+        # How much the answer under way may still bring; None is no limit.
+        self._left: int | None = None
         self.used = False
         self.reusable = True
 
@@ -114,8 +116,12 @@ class Connection(asyncio.Protocol):
     def closed(self) -> bool:
         return self._transport is None or self._transport.is_closing()
 
-    def start(self, payload: bytes, *, streaming: bool) -> Exchange:
-        """Send a request and return its exchange; the connection must be idle."""
+    def start(self, payload: bytes, *, streaming: bool, limit: int = 0) -> Exchange:
+        """Send a request and return its exchange; the connection must be idle.
+
+        An answer of more than *limit* bytes, where there is one, is a failure.
+        """
+        self._left = limit or None
         exchange = self._exchange = Exchange(self, streaming)
         if self._transport is None:
             exchange.finish(TransportError("the connection is closed"))
@@ -145,6 +151,12 @@ class Connection(asyncio.Protocol):
         self._transport = transport  # type: ignore[assignment]  # a stream socket's transport
 
     def data_received(self, data: bytes) -> None:
+        if self._left is not None:
+            self._left -= len(data)
+            if self._left < 0:
+                self._end(TransportError("the answer is larger than it may be"))
+                self.abort()
+                return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:

@@ -42,6 +42,8 @@ class Limits:
     # How long a silent connection is believed in; a dead one is noticed 15 seconds later. Each
     # look costs two packets.
     believed_seconds: int = 15
+    # The largest answer to a plain request, head and all; 0 is no limit, for servers one trusts.
+    answer_bytes: int = 0
 
 
 LIMITS = Limits()
@@ -61,9 +63,17 @@ class HttpTransport:
         authorization: Authorization | str = "",
         limits: Limits = LIMITS,
         gzip: bool = False,
+        address: str = "",
+        repeats: bool = False,
     ) -> None:
-        """*prefix* is the path part of the server's URL; *authorization* the header's value."""
+        """*prefix* is the path part of the server's URL; *authorization* the header's value.
+
+        *address* is where to connect to in place of whatever *host* resolves to; *repeats* says
+        that every request may be sent twice.
+        """
         self._host, self._port, self._tls = host, port, tls
+        self._address = address or host
+        self._repeats = repeats
         self._server_name = server_name or host
         self._prefix = prefix.rstrip("/")
         self._authorization = authorization
@@ -75,6 +85,7 @@ class HttpTransport:
         self._retired: set[Connection] = set()
         self._all_lost = asyncio.Event()
         self._closed = False
+        self._kept = True
         shown = f"[{host}]" if ":" in host else host
         self._fixed = [f"host: {shown}:{port}", *(["accept-encoding: gzip"] if gzip else ())]
 
@@ -134,6 +145,13 @@ class HttpTransport:
         for connection in idle:
             connection.abort()
 
+    def retire(self) -> None:
+        """Keep no connection any longer; requests under way end as they began."""
+        self._kept = False
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.abort()
+
     async def close(self) -> None:
         self._closed = True
         self._idle.clear()
@@ -147,13 +165,15 @@ class HttpTransport:
         while True:
             connection = self._taken() or await self._connected()
             reused = connection.used
-            exchange = connection.start(payload, streaming=False)
+            limit = self._limits.answer_bytes
+            exchange = connection.start(payload, streaming=False, limit=limit)
             done = False
             try:
                 await exchange.ready
                 done = True
             except TransportError:
-                if not (reused and method == "GET" and not exchange.received):
+                harmless = self._repeats or method == "GET"
+                if not (reused and harmless and not exchange.received):
                     raise
             finally:
                 self._release(connection, whole=done)
@@ -169,7 +189,7 @@ class HttpTransport:
 
     def _release(self, connection: Connection, *, whole: bool) -> None:
         """Keep a connection whose answer was read to its end; end any other."""
-        kept = not self._closed and connection not in self._retired
+        kept = self._kept and not self._closed and connection not in self._retired
         if whole and connection.reusable and not connection.closed and kept:
             self._idle.append(connection)
         else:
@@ -185,7 +205,7 @@ class HttpTransport:
             async with asyncio.timeout(self._limits.connect_seconds):
                 transport, _ = await loop.create_connection(
                     lambda: connection,
-                    self._host,
+                    self._address,
                     self._port,
                     ssl=tls,
                     server_hostname=self._server_name if tls else None,

@@ -17,6 +17,7 @@ from skerry.kit.ids import SeededIds
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
+from skerry.server.admission.webhook_metrics import WebhookMetrics
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.server.offload.offload import Offload
@@ -196,6 +197,7 @@ async def serving(
     prepared: Callable[[ApiServer], Awaitable[None]] | None = None,
     pod_security: PodSecurityConfiguration | None = None,
     offload: Offload | None = None,
+    webhook_metrics: WebhookMetrics | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), ids or SeededIds(seed)
@@ -212,6 +214,7 @@ async def serving(
             virtual=virtual or {},
             pod_security=pod_security or PodSecurityConfiguration(),
             offload=offload or Offload(),
+            webhook_metrics=webhook_metrics,
         )
     )
     await api.prepare()

@@ -145,6 +145,7 @@ async def running_hub(
     edge_provider: bool = False,
     users: str = "",
     workers: int = 0,
+    webhook_networks: tuple[str, ...] = (),
 ) -> AsyncIterator[Hub]:
     """Run a hub inside the context; *users* are further lines of its token file."""
     log.configure(verbosity=0, format="text")
@@ -157,6 +158,7 @@ async def running_hub(
         token_auth_file=folder / "tokens.csv",
         controllers="core" if controllers else "none",
         workers=workers,
+        webhook_networks=webhook_networks,
     )
     async with serving(settings, hub_flavor(with_edge_provider=edge_provider)) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())

@@ -74,6 +74,22 @@ class Validation(Protocol):
         """
 
 
+class Validations:
+    """Several kinds of clients' rules, one after the other."""
+
+    def __init__(self, *parts: Validation) -> None:
+        self._parts = parts
+
+    @property
+    def is_idle(self) -> bool:
+        return all(part.is_idle for part in self._parts)
+
+    async def validate(self, operation: Operation, seen: Callable[[], Object]) -> None:
+        for part in self._parts:
+            if not part.is_idle:
+                await part.validate(operation, seen)
+
+
 class Chain:
     """Rules applied in order, to each write those that may concern its type."""
 

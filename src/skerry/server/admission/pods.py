@@ -71,7 +71,10 @@ class ServiceAccountAdmission:
             container.setdefault("volumeMounts", []).append(
                 {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}
             )
-        spec.setdefault("volumes", []).append(_token_volume(name))
+        volumes = spec.setdefault("volumes", [])
+        # A container that came after the first look is given the same volume.
+        if all(volume.get("name") != name for volume in volumes):
+            volumes.append(_token_volume(name))
 
 
 def _token_volume(name: str) -> dict[str, Any]:

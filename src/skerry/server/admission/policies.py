@@ -18,9 +18,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from skerry.api.keys import ObjectKey
-from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object, labels_of
-from skerry.logic.machinery.admission.matching import EXEMPT, NAMESPACES, Subject
+from skerry.api.objects import Object
+from skerry.logic.machinery.admission.matching import EXEMPT, Subject
 from skerry.logic.machinery.admission.policies import Binding, binding_of
 from skerry.server.admission.operation import Operation
 from skerry.server.admission.policy_run import (
@@ -29,9 +28,9 @@ from skerry.server.admission.policy_run import (
     PolicyRun,
     Surroundings,
 )
+from skerry.server.admission.subjects import namespace_of, subject_of
 from skerry.server.change import Change
 from skerry.server.observed import ObservedObjects
-from skerry.server.request.call import Call
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store
 
@@ -103,11 +102,12 @@ class PolicyAdmission:
         found = self._in_force(operation)
         if not found:
             return
-        namespace = await self._namespace(operation)
-        subject = _subject(operation, namespace)
+        around = self._around
+        namespace = await namespace_of(operation, around.namespaces, around.store)
+        subject = subject_of(operation, namespace)
         judged = list(_matching(found, subject))
         if judged:
-            run = PolicyRun(self._around, replace(operation, obj=seen()), namespace)
+            run = PolicyRun(around, replace(operation, obj=seen()), namespace)
             for each in judged:
                 await run.judge(each)
 
@@ -124,14 +124,6 @@ class PolicyAdmission:
             return []
         return found
 
-    async def _namespace(self, operation: Operation) -> Object | None:
-        call = operation.call
-        if not call.namespace:
-            return None
-        around = self._around
-        found = await around.namespaces.find(around.store, call.info.cluster, call.namespace)
-        return found or {}
-
 
 def _matching(found: Sequence[tuple[str, Applied]], subject: Subject) -> Iterator[Judged]:
     for cluster, applied in found:
@@ -140,31 +132,3 @@ def _matching(found: Sequence[tuple[str, Applied]], subject: Subject) -> Iterato
             bindings = [each for each in applied.bindings if each.match.matched(subject)]
             if bindings:
                 yield Judged(applied, cluster, resource, bindings)
-
-
-def _subject(operation: Operation, namespace: Object | None) -> Subject:
-    call, obj, old = operation.call, operation.obj, operation.old
-    info = call.resource.info
-    labels: Mapping[str, str] | None = None
-    if operation.type == NAMESPACES:
-        labels = labels_of(obj)
-    elif namespace is not None:
-        labels = labels_of(namespace)
-    return Subject(
-        operation.verb,
-        [info.gvr, *_equivalents(call)],
-        operation.subresource,
-        info.namespaced,
-        obj["metadata"].get("name") or call.info.name,
-        labels_of(obj),
-        None if old is None else labels_of(old),
-        labels,
-    )
-
-
-def _equivalents(call: Call) -> Iterator[GroupVersionResource]:
-    """Yield the other versions that the type of a request is served at."""
-    info = call.resource.info
-    for other in call.types.resources:
-        if other.info.group_resource == info.group_resource and other.info.version != info.version:
-            yield other.info.gvr

@@ -11,7 +11,9 @@ import orjson
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.logic.machinery.admission.evaluation import Inputs
+from skerry.logic.machinery.admission.matching import NAMESPACES
 from skerry.server.admission.operation import Operation
+from skerry.server.preparation import prepare
 from skerry.server.preparation.scaling import scale_of
 from skerry.server.request.call import Call
 from skerry.server.request.versions import Versions
@@ -70,7 +72,8 @@ def _request(operation: Operation, resource: GroupVersionResource, call: Call) -
     below = operation.subresource
     named = {
         "name": operation.obj["metadata"].get("name") or call.info.name,
-        "namespace": call.namespace,
+        # A Namespace is in itself.
+        "namespace": call.info.name if operation.type == NAMESPACES else call.namespace,
         "subResource": below,
         "requestSubResource": below,
     }
@@ -83,16 +86,27 @@ _OPTION_KINDS: Final = {
     "UPDATE": "UpdateOptions",
     "DELETE": "DeleteOptions",
 }
+_DELETE_OPTIONS: Final = (
+    *("gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy"),
+)
 
 
 def _options(operation: Operation) -> Object:
-    kind = _OPTION_KINDS[operation.verb]
-    if operation.call.info.verb == "patch":
-        kind = "PatchOptions"
-    options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    """Return the options as their verb has them; those of a patch are an update's or a create's."""
+    call = operation.call
+    options: Object = {"kind": _OPTION_KINDS[operation.verb], "apiVersion": "meta.k8s.io/v1"}
     if operation.dry_run:
         options["dryRun"] = ["All"]
-    query = dict(parse_qsl(operation.call.request.query_string))
+    query = dict(parse_qsl(call.request.query_string))
+    if operation.verb == "DELETE":
+        sent: Object = {}
+        if call.request.body and call.info.verb in ("delete", "deletecollection"):
+            sent = prepare.sent_as(call.request, prepare.DELETE_OPTIONS)
+        options.update((name, sent[name]) for name in _DELETE_OPTIONS if name in sent)
+        if query.get("propagationPolicy"):
+            options["propagationPolicy"] = query["propagationPolicy"]
+        if query.get("gracePeriodSeconds", "").isdigit():
+            options["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
     for name in ("fieldManager", "fieldValidation"):
         if query.get(name):
             options[name] = query[name]

@@ -219,11 +219,15 @@ class PolicyRun:
 
     # Evaluation.
 
+    async def outcome(self, judged: Judged) -> Outcome:
+        """Return what a policy without parameters finds, and do nothing about it."""
+        return await self._evaluated(judged, None)
+
     async def _evaluated(self, judged: Judged, params: Object | None) -> Outcome:
         self._evaluations += 1
         if self._evaluations % _EVALUATIONS_PER_TURN == 0:
             await asyncio.sleep(0)
-        inputs = self._inputs_at(judged.resource)
+        inputs = self.inputs_at(judged.resource)
         applied, offload = judged.applied, self._around.offload
         if not applied.heavy:
             try:
@@ -253,7 +257,8 @@ class PolicyRun:
             verdicts.append((answer, self._decide(answer)))
         return Outcome([Denial("too many questions to the authorizer")])
 
-    def _inputs_at(self, resource: GroupVersionResource) -> Inputs:
+    def inputs_at(self, resource: GroupVersionResource) -> Inputs:
+        """Return what is seen of the request when its type is called *resource*."""
         known = self._inputs.get(resource)
         if known is None:
             known = self._inputs[resource] = inputs_of(self._operation, resource, self._namespace)

@@ -39,6 +39,8 @@ class Call(msgspec.Struct):
     view: str = ""
     require: Callable[[str], None] = _refuse
     warnings: list[str] = msgspec.field(default_factory=list)
+    # When the webhooks that it meets must have answered, on the loop's clock; 0 before the first.
+    deadline: float = 0.0
 
     @property
     def group(self) -> str:

@@ -1,8 +1,8 @@
 """The kinds Kubernetes itself defines: facts, schemas, defaulting, validation, conversion.
 
 ``builtin_resources()`` is the way in. Rules follow Kubernetes 1.32 with its default feature
-gates, message by message; where a kind has no rules of its own beyond its schema (webhook
-configurations, flow control, CSI objects ...) its objects are data.
+gates, message by message; where a kind has no rules of its own beyond its schema (flow control,
+CSI objects ...) its objects are data.
 """
 
 from __future__ import annotations

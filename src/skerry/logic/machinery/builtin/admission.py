@@ -105,11 +105,12 @@ def _match_errors(match: Mapping[str, Any], path: str) -> Errors:
         errors += one_of(match["matchPolicy"], f"{path}.matchPolicy", ("Equivalent", "Exact"))
     for rules in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(rules) or ()):
-            errors += _rule_errors(rule, f"{path}.{rules}[{index}]")
+            errors += rule_errors(rule, f"{path}.{rules}[{index}]")
     return errors
 
 
-def _rule_errors(rule: Mapping[str, Any], path: str) -> Errors:
+def rule_errors(rule: Mapping[str, Any], path: str) -> Errors:
+    """Return what is wrong with a rule that says which requests are meant."""
     errors = _operation_errors(rule.get("operations") or (), f"{path}.operations")
     for name, shown in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
         values = rule.get(name) or ()
@@ -149,13 +150,13 @@ def _operation_errors(operations: Sequence[str], path: str) -> Errors:
 
 
 def _resource_errors(resources: Sequence[str], path: str) -> Errors:
+    """Return what is wrong with the resources of a rule; later ones repeat what earlier ones mean,
+    and not the other way round, as in Kubernetes."""
     if not resources:
         return [_required(path)]
     errors: Errors = []
-    if "*/*" in resources and len(resources) > 1:
-        why = "if '*/*' is present, must not specify other resources"
-        return [_invalid_list(path, "string", resources, why)]
-    whole = frozenset(r for r in resources if "/" not in r)
+    patterns: set[str] = set()
+    names_one = False
     for index, resource in enumerate(resources):
         where = f"{path}[{index}]"
         if not resource:
@@ -163,17 +164,20 @@ def _resource_errors(resources: Sequence[str], path: str) -> Errors:
             continue
         name, slash, below = resource.partition("/")
         if not slash:
-            if "*" in whole and resource != "*":
-                why = "if '*' is present, must not specify other resources without subresources"
-                errors.append(_invalid_list(path, "string", resources, why))
-                break
+            names_one = resource != "*"
             continue
-        if below != "*" and f"{name}/*" in resources:
-            why = f"if '{name}/*' is present, must not specify {resource}"
-            errors.append(FieldError.invalid(where, resource, why))
-        elif name != "*" and f"*/{below}" in resources:
-            why = f"if '*/{below}' is present, must not specify {resource}"
-            errors.append(FieldError.invalid(where, resource, why))
+        for covering in (f"{name}/*", f"*/{below}"):
+            if covering in patterns:
+                why = f"if '{covering}' is present, must not specify {resource}"
+                errors.append(FieldError.invalid(where, resource, why))
+        if "*" in (name, below):
+            patterns.add(resource)
+    if "*/*" in resources and len(resources) > 1:
+        why = "if '*/*' is present, must not specify other resources"
+        errors.append(_invalid_list(path, "string", resources, why))
+    if "*" in resources and names_one:
+        why = "if '*' is present, must not specify other resources without subresources"
+        errors.append(_invalid_list(path, "string", resources, why))
     return errors
 
 
@@ -199,7 +203,7 @@ def _policy_errors(policy: Object) -> Errors:
 
 def _expression_errors(name: str, spec: Mapping[str, Any]) -> Errors:
     scopes = Scopes(spec)
-    errors = _condition_errors(spec.get("matchConditions") or (), scopes)
+    errors = condition_errors(spec.get("matchConditions") or (), scopes, "spec.matchConditions")
     for index, variable in enumerate(spec.get("variables") or ()):
         errors += _variable_errors(variable, f"spec.variables[{index}]", scopes)
     validations = spec.get("validations") or ()
@@ -233,8 +237,8 @@ def _compiles(
     return []
 
 
-def _condition_errors(conditions: Sequence[Mapping[str, Any]], scopes: Scopes) -> Errors:
-    path = "spec.matchConditions"
+def condition_errors(conditions: Sequence[Mapping[str, Any]], scopes: Scopes, path: str) -> Errors:
+    """Return what is wrong with the match conditions at *path*."""
     if len(conditions) > _MAX_CONDITIONS:
         return [FieldError.too_many(path, len(conditions), _MAX_CONDITIONS)]
     errors: Errors = []

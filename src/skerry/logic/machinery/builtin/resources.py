@@ -21,6 +21,7 @@ from skerry.logic.machinery.builtin import (
     rbac,
     services,
     storage,
+    webhook_configurations,
     workloads,
 )
 from skerry.logic.machinery.builtin.catalogue import catalogue
@@ -45,6 +46,7 @@ _TABLES: Sequence[RuleTable] = (
     rbac.RULES,
     services.RULES,
     storage.RULES,
+    webhook_configurations.RULES,
     workloads.RULES,
 )
 _PLAIN = Rules()

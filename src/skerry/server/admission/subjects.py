@@ -1,0 +1,52 @@
+"""What clients' rules about writes are matched with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object, labels_of
+from skerry.logic.machinery.admission.matching import NAMESPACES, Subject
+from skerry.server.admission.operation import Operation
+from skerry.server.observed import ObservedObjects
+from skerry.server.request.call import Call
+from skerry.store.base import Store
+
+
+async def namespace_of(
+    operation: Operation, namespaces: ObservedObjects, store: Store
+) -> Object | None:
+    """Return the Namespace of an object; None for cluster-scoped ones."""
+    call = operation.call
+    if not call.namespace:
+        return None
+    return await namespaces.find(store, call.info.cluster, call.namespace) or {}
+
+
+def subject_of(operation: Operation, namespace: Object | None) -> Subject:
+    """Return what rules compare with *operation*, whose object is in *namespace*."""
+    call, obj, old = operation.call, operation.obj, operation.old
+    info = call.resource.info
+    labels: Mapping[str, str] | None = None
+    if operation.type == NAMESPACES:
+        labels = labels_of(obj)
+    elif namespace is not None:
+        labels = labels_of(namespace)
+    return Subject(
+        operation.verb,
+        [info.gvr, *_equivalents(call)],
+        operation.subresource,
+        info.namespaced,
+        obj["metadata"].get("name") or call.info.name,
+        labels_of(obj),
+        None if old is None else labels_of(old),
+        labels,
+    )
+
+
+def _equivalents(call: Call) -> Iterator[GroupVersionResource]:
+    """Yield the other versions that the type of a request is served at."""
+    info = call.resource.info
+    for other in call.types.resources:
+        if other.info.group_resource == info.group_resource and other.info.version != info.version:
+            yield other.info.gvr
