@@ -1,0 +1,392 @@
+"""The state machine of a rollout, as a table.
+
+Each row says in which phases it counts, what must be so, and what becomes of the state. The first
+row that counts is taken, and the table is read again from the top, until none does. Rows decide
+nothing about slots: that is ``assign``, which follows from the state alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from pyroaring import BitMap
+
+from skerry.kit.invariant import invariant
+from skerry.logic.fleet.rollout.state import (
+    AWAITING,
+    COMPLETED,
+    MAX_NAMED,
+    PAUSED,
+    PROGRESSING,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SETTLING,
+    SOAKING,
+    Failure,
+    Phase,
+    Revision,
+    Situation,
+    State,
+    Verdicts,
+)
+from skerry.logic.fleet.rollout.waves import opened
+
+AT_REST: Final[tuple[Phase, ...]] = (COMPLETED, ROLLED_BACK)
+UNDER_WAY: Final[tuple[Phase, ...]] = (PROGRESSING, SOAKING, AWAITING, PAUSED)
+# Every row leads on; a wave is passed once. More rows than this in one step are a circle.
+_MAX_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A situation, with the state as it has become, and verdicts that are about it."""
+
+    given: Situation
+    state: State
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Verdicts of this attempt; of a later one nothing is known yet but the edges."""
+        found = self.given.verdicts
+        if found.attempt == self.state.attempt:
+            return found
+        return Verdicts(absent=found.absent, unavailable=found.unavailable)
+
+    @property
+    def destination(self) -> int:
+        """The revision that should be everywhere in the end."""
+        back, newest = self.given.wishes.undo
+        live = self.given.live
+        return back if back in self.given.revisions and live <= newest else live
+
+    @property
+    def target(self) -> Revision:
+        return self.given.revisions.get(self.state.target) or Revision(self.state.target)
+
+    @property
+    def members(self) -> BitMap:
+        """Everybody in the wave who is still there, and newcomers that were given the target."""
+        if self.state.phase not in UNDER_WAY:
+            return BitMap()
+        return (self.state.members & self.given.slots) | self.given.at(self.state.target)
+
+    @property
+    def reachable(self) -> BitMap:
+        """Everybody in the wave who is heard of; where edges are waited for, everybody."""
+        if self.given.spec.offline_policy == "Wait":
+            return self.members
+        return self.members - self.verdicts.absent
+
+    @property
+    def waiting(self) -> BitMap:
+        """Those of the wave who have no verdict."""
+        found = self.verdicts
+        return self.reachable - found.good - found.bad - found.excused
+
+    @property
+    def bad(self) -> BitMap:
+        return self.verdicts.bad & self.given.slots
+
+    @property
+    def good(self) -> BitMap:
+        return self.verdicts.good & self.members
+
+
+class Row(NamedTuple):
+    """One row of the table."""
+
+    phases: tuple[Phase, ...]
+    name: str
+    holds: Callable[[View], bool]
+    then: Callable[[View], State]
+
+
+def advance(given: Situation) -> State:
+    """Return the state that *given* leads to now."""
+    view = View(given, given.state)
+    for _ in range(_MAX_STEPS):
+        row = next(
+            (row for row in TABLE if view.state.phase in row.phases and row.holds(view)), None
+        )
+        if row is None:
+            return view.state
+        view = View(given, row.then(view))
+    invariant(False, f"a rollout that goes round in circles, at {view.state.phase}")
+    return view.state
+
+
+# -- beginning -------------------------------------------------------------------------------
+
+
+def _first(view: View) -> bool:
+    return not view.state.stable and view.given.live > 0
+
+
+def _adopt(view: View) -> State:
+    """Take the first revision for what runs everywhere: it is what does, or will by joining."""
+    number = view.given.live
+    digest = view.given.revisions[number].digest if number in view.given.revisions else ""
+    return _entered(view.state, COMPLETED, target=number, digest=digest, stable=number)
+
+
+def _forced(view: View) -> bool:
+    wanted = view.given.spec.force
+    state = view.state
+    return wanted in view.given.revisions and not (
+        state.phase in AT_REST and state.target == wanted and state.stable == wanted
+    )
+
+
+def _force(view: View) -> State:
+    number = view.given.spec.force
+    phase: Phase = COMPLETED if number == view.given.live else ROLLED_BACK
+    digest = view.given.revisions[number].digest
+    return _entered(view.state, phase, target=number, digest=digest, stable=number)
+
+
+def _may_start(view: View) -> bool:
+    """Tell whether there is another revision to go to, which is not known to be bad."""
+    wanted = view.given.revisions.get(view.destination)
+    if wanted is None or view.given.spec.force:
+        return False
+    person = wanted.number == view.given.wishes.undo[0]
+    return wanted.verdict != "Bad" or person
+
+
+def _news(view: View) -> bool:
+    wanted = view.destination
+    if view.state.phase == COMPLETED and wanted == view.state.stable:
+        return False
+    if view.state.phase == ROLLED_BACK and wanted == view.state.stable:
+        # Back at what runs: there is nothing to bring anywhere.
+        return _may_start(view) and view.state.target != wanted
+    return _may_start(view)
+
+
+def _start(view: View) -> State:
+    number = view.destination
+    state = view.state
+    digest = view.given.revisions[number].digest
+    if number == state.stable:
+        # A revert: everybody goes straight back, unpaced.
+        return _entered(state, ROLLING_BACK, target=number, digest=digest, failure=None)
+    started = _entered(state, PROGRESSING, target=number, digest=digest, failure=None)
+    return _opened(view, started, 1, BitMap())
+
+
+def _superseded(view: View) -> bool:
+    if view.destination == view.state.target or not _may_start(view):
+        return False
+    queued = view.given.spec.supersede == "Queue"
+    return not queued or view.state.phase in (PAUSED, ROLLING_BACK)
+
+
+# -- waves -----------------------------------------------------------------------------------
+
+
+def _opened(view: View, state: State, number: int, before: BitMap) -> State:
+    given = view.given
+    wave = given.spec.wave(number)
+    already = BitMap(
+        place.slot for place in given.places if place.revision not in (state.stable, 0)
+    )
+    found = opened(wave, state.digest, given.places, before, view.verdicts.absent, already)
+    return replace(
+        state,
+        phase=PROGRESSING,
+        wave=number,
+        wave_name=wave.name,
+        opened=given.now,
+        quiet_since="",
+        members=found.slots,
+        bad_seen=0,
+    )
+
+
+def _is_last(view: View) -> bool:
+    return view.state.wave >= view.given.spec.last
+
+
+def _passed(view: View) -> State:
+    """Open the next wave, or end."""
+    state = view.state
+    if _is_last(view):
+        return replace(
+            state,
+            phase=COMPLETED,
+            stable=state.target,
+            wave=0,
+            wave_name="",
+            opened="",
+            quiet_since="",
+            members=BitMap(),
+            bad_seen=0,
+            failure=None,
+        )
+    return _opened(view, state, state.wave + 1, view.members)
+
+
+def _adds_nobody(view: View) -> bool:
+    """Tell whether a wave holds nobody at all: it has nothing to show, and nobody waits for it."""
+    return not view.members
+
+
+def _full(view: View) -> bool:
+    return not view.waiting and len(view.good) >= _evidence(view)
+
+
+def _evidence(view: View) -> int:
+    """Return how many must be Good; of a last wave all that there can be suffice."""
+    wanted = view.given.spec.judge.evidence
+    return min(wanted, len(view.reachable)) if _is_last(view) else wanted
+
+
+def _soak(view: View) -> State:
+    return replace(
+        view.state,
+        phase=SOAKING,
+        quiet_since=view.given.now if view.given.gate.holds else "",
+        bad_seen=len(view.bad),
+    )
+
+
+def _disturbed(view: View) -> bool:
+    state = view.state
+    more = len(view.bad) > state.bad_seen
+    return more or bool(state.quiet_since) != view.given.gate.holds
+
+
+def _soaked(view: View) -> bool:
+    since = view.state.quiet_since
+    soak = view.given.spec.wave(view.state.wave).soak
+    return bool(since) and (not soak or view.given.elapsed(since) >= soak)
+
+
+def _asks(view: View) -> bool:
+    return view.given.spec.wave(view.state.wave).approval
+
+
+def _promoted(view: View) -> bool:
+    state = view.state
+    named = f"{state.target}/{state.wave_name}" if state.wave_name else f"{state.target}/"
+    return view.given.wishes.promote == named
+
+
+def _approved(view: View) -> bool:
+    return f"{view.state.digest}/{view.state.wave_name}" in view.given.approved
+
+
+# -- failure ---------------------------------------------------------------------------------
+
+
+def _aborted(view: View) -> bool:
+    return view.given.wishes.abort == view.state.target
+
+
+def _exceeded(view: View) -> bool:
+    """Tell whether more are Bad than may be, and than somebody agreed to."""
+    bad = len(view.bad)
+    revision, accepted = view.given.wishes.accept
+    if revision == view.state.target and bad <= accepted:
+        return False
+    return view.given.spec.judge.failures.exceeded(bad, len(view.members))
+
+
+def _fails(view: View) -> bool:
+    failure = view.state.failure
+    known = failure is not None and failure.revision == view.state.target
+    keeps = view.given.spec.on_failure == "Continue" or view.state.phase == PAUSED
+    return _exceeded(view) and not (known and keeps)
+
+
+def _failed(view: View) -> State:
+    state = view.state
+    named = view.verdicts.failures
+    reason = str(named[0].get("reason") or "Bad") if named else "Bad"
+    text = "; ".join(
+        f"{each.get('location') or each.get('slot')}: {each.get('message') or each.get('reason')}"
+        for each in named[:3]
+    )
+    bad = view.bad
+    message = f"{len(bad)} of {len(view.members | bad)} destinations are bad"
+    failure = Failure(
+        state.target, reason, f"{message}: {text}" if text else message, tuple(bad)[:MAX_NAMED]
+    )
+    policy = view.given.spec.on_failure
+    if policy == "Continue":
+        return replace(state, failure=failure)
+    if policy == "Pause" or view.target.one_way:
+        if policy != "Pause":
+            why = "it holds an object that must not be rolled back"
+            failure = replace(failure, message=f"{failure.message}; {why}")
+        return replace(state, phase=PAUSED, failure=failure)
+    return _entered(state, ROLLING_BACK, failure=failure)
+
+
+def _abort(view: View) -> State:
+    failure = Failure(view.state.target, "Aborted", "somebody aborted the rollout")
+    return _entered(view.state, ROLLING_BACK, failure=failure)
+
+
+def _accepted(view: View) -> bool:
+    return not _exceeded(view)
+
+
+def _resume(view: View) -> State:
+    return replace(view.state, phase=PROGRESSING, failure=None)
+
+
+def _returned(view: View) -> bool:
+    """Tell whether every mailbox that can be seen has the stable revision again."""
+    back = view.given.at(view.state.stable)
+    others = view.given.slots - back - view.verdicts.absent
+    found = view.verdicts
+    return not others and not back - found.absent - found.settled
+
+
+def _back(view: View) -> State:
+    state = view.state
+    phase: Phase = COMPLETED if state.target == state.stable else ROLLED_BACK
+    return replace(state, phase=phase)
+
+
+def _entered(state: State, phase: Phase, **more: object) -> State:
+    """Return *state* at a turn: another attempt, in no wave, with nobody in flight."""
+    fresh = {
+        "wave": 0,
+        "wave_name": "",
+        "opened": "",
+        "quiet_since": "",
+        "members": BitMap(),
+        "bad_seen": 0,
+        "in_flight": (),
+        "unwell_before": BitMap(),
+        **more,
+    }
+    return replace(state, phase=phase, attempt=state.attempt + 1, **fresh)  # type: ignore[arg-type]
+
+
+_ANY: Final[tuple[Phase, ...]] = (*UNDER_WAY, *AT_REST, ROLLING_BACK, SETTLING)
+_GATED: Final[tuple[Phase, ...]] = (PROGRESSING, SOAKING, AWAITING)
+
+TABLE: Final[tuple[Row, ...]] = (
+    Row(_ANY, "a person forces a revision", _forced, _force),
+    Row((SETTLING,), "the first revision was cut", _first, _adopt),
+    Row(AT_REST, "another revision is wanted", _news, _start),
+    Row((*UNDER_WAY, ROLLING_BACK), "a newer revision takes its place", _superseded, _start),
+    Row(UNDER_WAY, "a person aborts", _aborted, _abort),
+    Row(UNDER_WAY, "too many are bad", _fails, _failed),
+    Row((PAUSED,), "a person accepts what is bad", _accepted, _resume),
+    Row((ROLLING_BACK,), "everybody is back", _returned, _back),
+    Row(_GATED, "a person promotes the wave", _promoted, _passed),
+    Row((PROGRESSING,), "the wave holds nobody", _adds_nobody, _passed),
+    Row((PROGRESSING,), "the wave is full and good", _full, _soak),
+    Row((SOAKING,), "it is not quiet, or quiet again", _disturbed, _soak),
+    Row((SOAKING,), "quiet for long enough, and approval is asked",
+        lambda view: _soaked(view) and _asks(view),
+        lambda view: replace(view.state, phase=AWAITING)),
+    Row((SOAKING,), "quiet for long enough", _soaked, _passed),
+    Row((AWAITING,), "it was approved", _approved, _passed),
+)  # fmt: skip

@@ -1,0 +1,252 @@
+"""Which slots get which revision now.
+
+Nobody is assigned the target but members of the open wave, and never more at once than the pace
+allows: those in flight, and those that are not well, everywhere and in each group. An edge that is
+not well already may be assigned where that is the limit, since it cannot become one more.
+
+Returns are not paced: what is bad is taken back from everybody at once, and during freezes too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyroaring import BitMap
+
+from skerry.logic.fleet.rollout.advance import AT_REST, View
+from skerry.logic.fleet.rollout.spec import Pace, Portion
+from skerry.logic.fleet.rollout.state import (
+    AWAITING,
+    MAX_BATCHES,
+    PROGRESSING,
+    ROLLING_BACK,
+    SETTLING,
+    SOAKING,
+    Batch,
+    Situation,
+    State,
+)
+from skerry.logic.fleet.rollout.waves import Place, has_passed, ordered
+
+_GATED = (PROGRESSING, SOAKING, AWAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Revisions by slot, for those that change; newcomers let in; and the state that goes along.
+
+    ``newcomers`` are positions among those that asked to come in, with their revision.
+    """
+
+    revisions: dict[int, int] = field(default_factory=dict)
+    newcomers: dict[int, int] = field(default_factory=dict)
+    state: State = field(default_factory=State)
+    # Why nobody was assigned though somebody could be; empty otherwise.
+    held: str = ""
+
+
+def in_flight(view: View) -> BitMap:
+    """Return those that were given the target and have no verdict, as far as they are heard of."""
+    found = view.verdicts
+    target = view.given.at(view.state.target)
+    return target - found.good - found.bad - found.excused - found.absent
+
+
+def assign(given: Situation, state: State, newcomers: Sequence[Place] = ()) -> Assignment:
+    """Return what changes for slots now that the rollout has come to *state*.
+
+    *newcomers* are destinations without a slot, in their order; their ``slot`` means nothing.
+    """
+    view = View(given, state)
+    if state.phase == SETTLING or not state.stable:
+        return Assignment(state=state)
+    if given.spec.force and given.spec.force == state.stable:
+        everybody = {p.slot: state.stable for p in given.places if p.revision != state.stable}
+        admitted = dict.fromkeys(range(len(newcomers)), state.stable)
+        return Assignment(everybody, admitted, replace(state, joining=BitMap()))
+    changes = _returns(view) if state.phase == ROLLING_BACK else _taken_over(view)
+    held, budget = "", None
+    if state.phase in _GATED and not given.spec.paused:
+        budget = _Budget(view)
+        chosen, held = _next(view, budget)
+        changes |= dict.fromkeys(chosen, state.target)
+    state, joins = _joining(view, changes, newcomers, budget)
+    return Assignment(changes, joins, _tracked(View(given, state), changes), held)
+
+
+def _returns(view: View) -> dict[int, int]:
+    """Return everybody to the stable revision."""
+    stable = view.state.stable
+    return {place.slot: stable for place in view.given.places if place.revision != stable}
+
+
+def _taken_over(view: View) -> dict[int, int]:
+    """Pin those that have no revision to the stable one: it is what they run."""
+    return {place.slot: view.state.stable for place in view.given.places if not place.revision}
+
+
+# -- the target ------------------------------------------------------------------------------
+
+
+def _next(view: View, budget: _Budget) -> tuple[list[int], str]:
+    """Return the members of the wave that are assigned now, or why none is."""
+    given, state = view.given, view.state
+    candidates = [
+        place
+        for place in given.places
+        if place.slot in state.members and place.revision != state.target
+    ]
+    if not candidates:
+        return [], ""
+    absent = view.verdicts.absent
+    if given.spec.offline_policy != "Assign":
+        candidates = [place for place in candidates if place.slot not in absent]
+    thawed = [place for place in candidates if place.slot not in given.frozen]
+    if not thawed:
+        return [], "a freeze holds every destination that is next" if candidates else ""
+    wave = given.spec.wave(state.wave)
+    order = ordered(state.digest, thawed, wave.spread_by)
+    order.sort(key=lambda place: place.revision in (state.stable, 0))
+    chosen = [place.slot for place in order if budget.take(place)]
+    return chosen, "" if chosen or in_flight(view) else budget.reason
+
+
+class _Budget:
+    """How many may still be in flight and unwell, everywhere and in each group."""
+
+    def __init__(self, view: View) -> None:
+        pace = view.given.spec.pace
+        self._pace = pace
+        self._flying = in_flight(view)
+        self._unwell = view.verdicts.unavailable & view.given.slots
+        self._absent = view.verdicts.absent
+        self._groups: dict[tuple[str, ...], _Room] = {}
+        self.reason = ""
+        for place in view.given.places:
+            for group in _groups(pace, place):
+                self._groups.setdefault(group, _Room()).count(
+                    place.slot in self._flying,
+                    place.slot in self._flying or place.slot in self._unwell,
+                )
+
+    def take(self, place: Place) -> bool:
+        """Tell whether one more may be assigned, and count it."""
+        groups = list(_groups(self._pace, place))
+        silent, unwell = place.slot in self._absent, place.slot in self._unwell
+        for group in groups:
+            room = self._groups.setdefault(group, _Room())
+            if not silent and room.flying >= self._pace.concurrency.of(room.total):
+                self.reason = f"{room.flying} are in flight{_shown(group)}"
+                return False
+            limit = self._pace.max_unavailable.of(room.total)
+            if not unwell and room.unwell >= limit:
+                self.reason = f"{room.unwell} are not well{_shown(group)}; {limit} may be"
+                return False
+        for group in groups:
+            self._groups[group].take(flies=not silent, falls=not silent and not unwell)
+        return True
+
+
+@dataclass(slots=True)
+class _Room:
+    """Counts of one group."""
+
+    total: int = 0
+    flying: int = 0
+    unwell: int = 0
+
+    def count(self, flies: bool, is_unwell: bool) -> None:
+        self.total += 1
+        self.flying += flies
+        self.unwell += is_unwell
+
+    def take(self, *, flies: bool, falls: bool) -> None:
+        self.flying += flies
+        self.unwell += falls
+
+
+def _groups(pace: Pace, place: Place) -> Iterator[tuple[str, ...]]:
+    yield ()
+    for key in pace.per:
+        yield (key, place.labels.get(key, ""))
+
+
+def _shown(group: tuple[str, ...]) -> str:
+    return f" where {group[0]} is {group[1] or 'absent'}" if group else ""
+
+
+# -- newcomers, and those that come back -----------------------------------------------------
+
+
+def _joining(
+    view: View, changes: dict[int, int], newcomers: Sequence[Place], budget: _Budget | None
+) -> tuple[State, dict[int, int]]:
+    """Bring up who is behind, let newcomers in, and return the state with who is on the way."""
+    given, state, found = view.given, view.state, view.verdicts
+    waiting = (state.joining & given.slots) - found.joined - found.good - found.absent
+    room = _room(given.spec.join_pace, given) - len(waiting - found.unfit)
+    if given.spec.judge.failures.exceeded(len(waiting & found.unfit), len(given.places)):
+        room = 0
+    behind = [slot for slot in _behind(view, changes) if slot not in given.frozen]
+    brought = behind[: max(min(room, _spare(view)), 0)]
+    changes |= dict.fromkeys(brought, state.stable)
+    joined = waiting | BitMap(brought)
+    room -= len(brought)
+    admitted: dict[int, int] = {}
+    for position, place in enumerate(newcomers):
+        if room <= 0:
+            break
+        passed = budget is not None and has_passed(given.spec, state.wave, place)
+        ready = passed and budget is not None and budget.take(place)
+        admitted[position] = state.target if ready else state.stable
+        room -= 1
+    return replace(state, joining=joined), admitted
+
+
+def _behind(view: View, changes: Iterable[int]) -> Iterator[int]:
+    """Yield those that an older rollout left behind and that are heard of again."""
+    state, decided = view.state, set(changes)
+    usual = {state.stable, 0} if state.phase in AT_REST else {state.stable, state.target, 0}
+    for place in view.given.places:
+        if place.revision in usual or place.slot in decided or place.slot in view.verdicts.absent:
+            continue
+        # A newer one that was superseded goes when its turn comes.
+        if state.phase in AT_REST or place.revision < state.stable:
+            yield place.slot
+
+
+def _room(portion: Portion, given: Situation) -> int:
+    return portion.of(len(given.places)) if portion.percent else portion.number
+
+
+def _limit(view: View) -> int:
+    return view.given.spec.pace.concurrency.of(len(view.given.places))
+
+
+def _spare(view: View) -> int:
+    return _limit(view) - len(view.state.joining & view.given.at(view.state.stable))
+
+
+# -- what is remembered ----------------------------------------------------------------------
+
+
+def _tracked(view: View, changes: dict[int, int]) -> State:
+    """Return the state with the times from which deadlines count, and who was unwell before."""
+    state, given, found = view.state, view.given, view.verdicts
+    fresh = BitMap(slot for slot, revision in changes.items() if revision == state.target)
+    if state.phase in AT_REST or state.phase == ROLLING_BACK:
+        fresh = BitMap()
+    flying = in_flight(view) if state.phase not in AT_REST else BitMap()
+    kept = [Batch(each.since, each.slots & (flying - fresh)) for each in state.in_flight]
+    kept = [each for each in kept if each.slots]
+    # Those that were silent and are heard of again have their whole time before them.
+    fresh |= flying.difference(*(each.slots for each in kept)) if kept else flying
+    if fresh:
+        kept.append(Batch(given.now, fresh))
+    while len(kept) > MAX_BATCHES:
+        first, second, *rest = kept
+        kept = [Batch(second.since, first.slots | second.slots), *rest]
+    assigned = BitMap(slot for slot in changes)
+    unwell = (state.unwell_before - assigned) | (fresh & found.unavailable & assigned)
+    return replace(state, in_flight=tuple(kept), unwell_before=unwell & given.slots)
