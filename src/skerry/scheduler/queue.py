@@ -11,7 +11,7 @@ An event that arrives while a pod is being tried might be exactly what it failed
 events are kept while any pod is in flight, and a pod that comes back hears all events since it was
 popped. Without that it would sleep for five minutes next to a free node.
 
-Pure: time comes as a function, and nobody is woken but through ``ready``.
+Pure: time comes as a function, and nobody is notified but through ``ready``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class QueueSettings:
 
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
-    # A pod nobody's event has woken is tried again after this long, in case a hint is wrong.
+    # A pod that no event has requeued is tried again after this long, in case a hint is wrong.
     max_unschedulable: float = 300.0
 
 

@@ -2,7 +2,7 @@
 
 A CustomResourceDefinition that is being deleted keeps the clean-up finalizer until no object of
 its types is left. Objects with finalizers of their own may take their time: each of their
-deletions wakes this again.
+deletions enqueues the type again.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Feed:
         self._waiting: dict[str, set[asyncio.Future[int]]] = {}
 
     def publish(self, events: Sequence[Event], newest: int | None = None) -> None:
-        """Append *events*, which follow what is there, and wake whom they concern.
+        """Append *events*, which follow what is there, and notify whom they concern.
 
         *newest* says how far the caller knows the history to be complete, where that is beyond
         the last event.

@@ -235,7 +235,7 @@ async def test_preemption_asks_extenders_before_evicting() -> None:
 
 
 async def test_without_hints_any_registered_event_is_worth_an_attempt() -> None:
-    """A node too small for the pod wakes it only when nobody is asked whether it helps."""
+    """A node too small for the pod requeues it only when nobody is asked whether it helps."""
     for hints, where in ((True, "unschedulable"), (False, "backoff")):
         parts = Parts(queueing_hints=hints)
         scheduler = PodScheduler(default_configuration(), in_tree_registry(), parts)

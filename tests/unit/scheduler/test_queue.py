@@ -1,8 +1,8 @@
 """The queue, in transcripts: what happens, and where everybody is afterwards.
 
 Each line of a transcript is a command; after ``----`` follow the parts of the queue that hold
-somebody. ``Fit`` and ``Affinity`` are plugins that may have rejected a pod; ``Fit`` wakes up when
-an assigned pod is deleted, ``Affinity`` when a node is added whose name the pod asks for, and
+somebody. ``Fit`` and ``Affinity`` are plugins that may have rejected a pod; ``Fit`` requeues it
+when an assigned pod is deleted, ``Affinity`` when a node is added whose name the pod asks for, and
 ``Gate`` keeps pods out while they have a gate.
 """
 
@@ -204,7 +204,7 @@ TRANSCRIPTS = {
         ----
         unschedulable: a
     """,
-    "a hint that says yes wakes only those it is about": """
+    "a hint that says yes requeues only those it is about": """
         add a wants=n1
         add b wants=n2
         pop
@@ -304,7 +304,7 @@ TRANSCRIPTS = {
         bound a
         ----
     """,
-    "a pod changed while in flight is woken by its own change": """
+    "a pod changed while in flight is requeued by its own change": """
         add a gate=
         pop
         update a wants=n1

@@ -28,7 +28,7 @@ from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Handler, Informer
 
-# Numbers are for a glance at the fleet: nobody needs them sooner, and every write wakes others.
+# Numbers are for a glance at the fleet: nobody needs them sooner, and others reconcile every write.
 _SPACING_SECONDS: Final = 10.0
 _QUIET: Final = {HELD: "NothingHeld", OBJECTS_REFUSED: "NothingRefused"}
 

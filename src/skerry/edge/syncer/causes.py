@@ -371,7 +371,9 @@ class Causes:
         rule = missing_rule(verb, kind, namespace)
         if rule not in self._said:
             self._said.add(rule)
-            _log.warning("causes are not told: the status alone says how things are", error=rule)
+            _log.warning(
+                "causes are not reported: the status alone says how things are", error=rule
+            )
 
 
 _LOGS = GroupResource("", "pods/log")

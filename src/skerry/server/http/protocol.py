@@ -6,7 +6,7 @@ arrived together. A plain handler is never cancelled because its client left (a 
 helps nobody); a stream is.
 
 While that task waits, a new request is begun at once, in the callback that read it, as if the
-task ran: most requests never wait for anything and are answered there, which saves waking the
+task ran: most requests never wait for anything and are answered there, which saves resuming the
 task, about a fifth of a GET. A handler that does wait is carried on by the task from that point.
 Because the task and its context are entered for the first part as well, a handler cannot tell.
 
@@ -187,7 +187,7 @@ class Connection(AnswerWriter):
     def _begin(self, read: Read, idle: asyncio.Future[None]) -> bool:
         """Run a request up to its first wait, in place of the task.
 
-        True when it was answered without one; otherwise the task must be woken to go on.
+        True when it was answered without one; otherwise the task must be resumed to go on.
         """
         loop = self._host.loop
         task = self._task

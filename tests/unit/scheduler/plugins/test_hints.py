@@ -1,4 +1,4 @@
-"""Who is woken by what: each plugin's judgement of events."""
+"""Who is requeued by what: each plugin's judgement of events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def info(item: Object, on: str = "") -> PodInfo:
 
 
 def requeues(plugin: str, resource: str, action: Action, item: Object, old: Any, new: Any) -> bool:
-    """Tell whether an event wakes a pod the plugin rejected."""
+    """Tell whether an event requeues a pod the plugin rejected."""
     made: Any = BENCH.framework.made[plugin]
     registrations: Sequence[Registration] = made.events_to_register()
     event = ClusterEvent(resource, action)

@@ -110,7 +110,7 @@ def element_of(item: Any, schema: Schema) -> str:
         return _key_element(item, keys, schema) if keys else _value_element(item)
     except TypeError as error:
         # YAML can say numbers that JSON encoders refuse.
-        raise NotTyped(f"element cannot be told by its value: {error}") from error
+        raise NotTyped(f"element cannot be identified by its value: {error}") from error
 
 
 def _value_element(item: Any) -> str:

@@ -120,7 +120,7 @@ def test_items_without_keys_do_not_fit_the_schema(spec: Object, why: str) -> Non
 
 def test_a_key_beyond_what_json_can_say_does_not_fit_either() -> None:
     ports = [{"port": 10**30}]
-    with pytest.raises(NotTyped, match="cannot be told by its value"):
+    with pytest.raises(NotTyped, match="cannot be identified by its value"):
         fields_of({"spec": {"ports": ports}}, service_schema())
 
 
