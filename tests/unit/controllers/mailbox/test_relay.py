@@ -5,10 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
-from skerry.controllers.mailbox.relay import Heartbeat, decide
+from skerry.api.edge import (
+    HEARTBEAT_LEASE,
+    HEARTBEAT_LEASE_SECONDS,
+    HEARTBEAT_NAMESPACE,
+    Mailbox,
+)
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
+from skerry.api.objects import Object
+from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid, lean_lease
+from skerry.controllers.mailbox.relay import (
+    Heartbeat,
+    HeartbeatObserver,
+    MailboxContent,
+    decide,
+    enqueue_on_lease,
+    enqueue_on_mailbox,
+)
+from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.machinery.plan import Patch
 from skerry.runtime.index import Key
+from tests.kit.caches import cache
 
 NOW = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
 KEY = Key("imw", "", "florin")
@@ -87,3 +104,67 @@ def test_a_forged_time_is_not_passed_on_and_one_that_was_is_replaced() -> None:
     (action,) = decide(Heartbeat(KEY, (forged, forged, renewed), ""), NOW)
     assert isinstance(action, Patch)
     assert action.patch == {"status": {"lastSyncerHeartbeatTime": renewed}}
+
+
+CONTENT = MailboxContent("xq5f")
+MAILBOX = Mailbox("imw", "0e395079-f849-41e9-bd4f-0bcc07a16d3a")
+
+
+def lease(name: str = HEARTBEAT_LEASE, namespace: str = HEARTBEAT_NAMESPACE) -> Object:
+    notes = {"kcp.io/cluster": CONTENT.cluster}
+    spec = {"renewTime": "2030-01-01T12:00:29.000000Z", "leaseDurationSeconds": 240}
+    metadata = {"name": name, "namespace": namespace, "annotations": notes}
+    return {"metadata": metadata, "spec": spec}
+
+
+def space(content: str = CONTENT.cluster) -> Object:
+    return {"metadata": {"name": MAILBOX.workspace}, "spec": {"cluster": content}}
+
+
+def sync_target() -> Object:
+    notes = {"kcp.io/cluster": MAILBOX.cluster, HEARTBEAT_LEASE_SECONDS: "120"}
+    metadata = {"name": "florin", "uid": MAILBOX.uid, "annotations": notes}
+    status = {"lastSyncerHeartbeatTime": "2030-01-01T12:00:00Z"}
+    return {"metadata": metadata, "status": status}
+
+
+async def test_a_heartbeat_is_that_of_the_sync_target_whose_mailbox_it_is_in() -> None:
+    leases = cache(LEASES)
+    spaces = cache(WORKSPACES, indexes={BY_CONTENT: by_content})
+    targets = cache(SYNC_TARGETS, indexes={BY_UID: by_uid})
+    observer = HeartbeatObserver(leases, spaces, targets)
+    assert await observer.observe(CONTENT) is None, "no Lease yet"
+    leases.apply("ADDED", lean_lease(lease()))
+    assert await observer.observe(CONTENT) is None, "no mailbox of that content"
+    spaces.apply("ADDED", space())
+    assert await observer.observe(CONTENT) is None, "no SyncTarget"
+    targets.apply("ADDED", sync_target())
+    found = await observer.observe(CONTENT)
+    assert found is not None
+    assert (found.sync_target, found.relayed) == (KEY, "2030-01-01T12:00:00Z")
+    assert (found.lasts, found.reported) == (240, 120)
+    assert "2030-01-01T12:00:29.000000Z" in found.renewals
+
+
+def test_only_heartbeat_leases_are_enqueued() -> None:
+    added: list[MailboxContent] = []
+    handle = enqueue_on_lease(added.append)
+    handle(lease(), None)
+    handle(None, lease("other"))
+    handle(None, lease(namespace="kube-system"))
+    assert added == []
+    handle(None, lease())
+    assert added == [CONTENT]
+    assert str(added[0]) == "xq5f"
+
+
+def test_a_mailbox_is_enqueued_when_it_gets_its_content() -> None:
+    added: list[MailboxContent] = []
+    handle = enqueue_on_mailbox(added.append)
+    handle(None, space(""))
+    handle(space(), None)
+    handle(space(), space())
+    assert added == []
+    handle(None, space())
+    handle(space(""), space())
+    assert added == [CONTENT, CONTENT]

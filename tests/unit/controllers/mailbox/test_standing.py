@@ -6,15 +6,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, Mailbox
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
+from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid
+from skerry.controllers.mailbox.relay import MailboxContent
 from skerry.controllers.mailbox.standing import (
     Standing,
+    StandingObserver,
     decide,
     enqueue_on_report,
     lean_config,
     with_standing,
 )
+from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.syncing.reported import Reason, Reported
 from skerry.logic.machinery.plan import Patch
+from tests.kit.caches import cache
+from tests.kit.sim.loop import virtual
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HELD = Reason("DeletionsHeld", "60 deletions are held")
@@ -105,3 +113,49 @@ def test_only_a_report_that_is_another_one_enqueues() -> None:
     assert not found
     handle(config("the-one", "a"), config("the-one", "b"))
     assert [str(each) for each in found] == ["mailbox"]
+
+
+MAILBOX = Mailbox("imw", "0e395079-f849-41e9-bd4f-0bcc07a16d3a")
+CONTENT = MailboxContent("xq5f")
+
+
+def config(**status: Any) -> dict[str, Any]:
+    notes = {"kcp.io/cluster": CONTENT.cluster}
+    metadata = {"name": SYNCER_CONFIG_NAME, "uid": "c", "resourceVersion": "1"}
+    return lean_config({"metadata": {**metadata, "annotations": notes}, "status": status})
+
+
+WELL_THERE = {"type": "DeletionsHeld", "status": "False", "reason": "NoneHeld"}
+REPORT = {"conditions": [WELL_THERE], "objects": COUNTS, "syncerVersion": "1.0"}
+
+
+@virtual
+async def test_numbers_are_due_now_and_then_and_anew_once_the_edge_is_gone() -> None:
+    space = {"metadata": {"name": MAILBOX.workspace}, "spec": {"cluster": CONTENT.cluster}}
+    target = sync_target()
+    target["metadata"]["uid"] = MAILBOX.uid
+    configs = cache(SYNCER_CONFIGS)
+    spaces = cache(WORKSPACES, space, indexes={BY_CONTENT: by_content})
+    targets = cache(SYNC_TARGETS, target, indexes={BY_UID: by_uid})
+    clock = LoopClock()
+    observer = StandingObserver(configs, spaces, targets, clock)
+    assert await observer.observe(CONTENT) is None, "nothing reports yet"
+    configs.apply("ADDED", config(**REPORT))
+    first = await observer.observe(CONTENT)
+    assert first is not None
+    assert (first.due, first.sync_target["metadata"]["name"]) == (0.0, "florin")
+    await clock.sleep(4)
+    soon = await observer.observe(CONTENT)
+    assert soon is not None
+    assert round(soon.due) == 6
+    await clock.sleep(6)
+    later = await observer.observe(CONTENT)
+    assert later is not None
+    assert later.due == 0.0
+    targets.apply("DELETED", target)
+    assert await observer.observe(CONTENT) is None
+    # What was passed on of an edge that went says nothing about the one in its place.
+    targets.apply("ADDED", target)
+    anew = await observer.observe(CONTENT)
+    assert anew is not None
+    assert anew.due == 0.0
