@@ -145,7 +145,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         workload.factory,
         tenancy.factory,
         _offers_grants(edge),
-        str(PLACEMENT_GUARDS.group_resource) in edge.resources,
+        _offers_guards(edge),
         edge.exporter,
     )
     return edge_scheduler.EdgeScheduler(
@@ -161,6 +161,10 @@ def _offers_grants(edge: View) -> bool:
     if name not in edge.resources:
         log.warning("the edge export offers no LocationGrants: every Location is open to everybody")
     return name in edge.resources
+
+
+def _offers_guards(edge: View) -> bool:
+    return str(PLACEMENT_GUARDS.group_resource) in edge.resources
 
 
 async def _mailbox(environment: EdgeEnvironment) -> Runnable:
@@ -196,6 +200,7 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
         scheduling.factory,
         environment.following("espw", environment.provider),
         granting if _offers_grants(edge) else None,
+        edge.exporter if _offers_guards(edge) else None,
     )
     settings = environment.translation
     if environment.concurrency is not None:

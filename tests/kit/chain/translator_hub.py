@@ -227,7 +227,8 @@ class Hub:
             self._factory(faulty.at(f"/services/apiexport/root/{name}.kcp.io", EVERYWHERE))
             for name in ("tenancy", "workload")
         )
-        translator = build(Views(context, edge, scheduling, own, Granting(space, work)), chosen)
+        granting = Granting(space, work)
+        translator = build(Views(context, edge, scheduling, own, granting, provider), chosen)
         async with _unwrapped() as started:
             for part in (edge, scheduling, own, work, recorder):
                 started(part.run())

@@ -12,6 +12,7 @@ from skerry.api.edge import (
     EDGE_PLACEMENTS,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
     SINGLE_PLACEMENT_SLICES,
     SYNCER_CONFIG_NAME,
     SYNCER_CONFIGS,
@@ -26,6 +27,7 @@ from skerry.controllers.placement_translator.decide import decide
 from skerry.controllers.placement_translator.events import NAME, EventHandlers, TranslatorTables
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import Feeds, WatchSet
+from skerry.controllers.placement_translator.guards import GuardedObjects, ReleasingExecutor
 from skerry.controllers.placement_translator.held import (
     HeldObjects,
     HoldsExecutor,
@@ -62,7 +64,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.discovery import discover
 from skerry.runtime.events import EventRecorder
-from skerry.runtime.execute import Announce, Executor
+from skerry.runtime.execute import Announce
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.transport import TransportError
@@ -91,7 +93,8 @@ class Views:
     ``everywhere`` has the rights to read all workspaces at once and to write to each; its client
     names no cluster. ``edge`` and ``scheduling`` follow the views of those exports across all
     workspaces, ``provider`` the workspace in which mailboxes are. ``granting`` is for what
-    LocationGrants depend on; without it there are no grants.
+    LocationGrants depend on; without it there are no grants. ``exporter`` is the logical cluster of
+    the provider workspace, whose PlacementGuards are for all; None: there can be none.
     """
 
     everywhere: ControllerContext
@@ -99,6 +102,7 @@ class Views:
     scheduling: InformerFactory
     provider: InformerFactory
     granting: Granting | None = None
+    exporter: ClusterName | None = None
 
 
 class _Inputs:
@@ -124,12 +128,16 @@ class _Inputs:
         if views.granting is not None:
             self.grants = views.edge.informer(LOCATION_GRANTS, transform=lean_grant)
             self.consents = views.edge.informer(LOCATION_CONSENTS, transform=lean_record)
+        self.guards: Informer | None = None
+        if views.exporter is not None:
+            self.guards = views.edge.informer(PLACEMENT_GUARDS, transform=lean_grant)
         self._schemas_by_name: dict[tuple[str, str], Object] | None = None
         self.schemas.add_handler(self._schema_changed)
 
     @property
     def all(self) -> list[Informer]:
-        optional = [each for each in (self.grants, self.consents) if each is not None]
+        followed = (self.guards, self.grants, self.consents)
+        optional = [each for each in followed if each is not None]
         return [
             *optional,
             self.schemas,
@@ -191,6 +199,15 @@ class PlacementTranslator:
             enqueue_status=self._enqueue_status,
             follow_grants=self._follow_grants,
         )
+        self.guards = GuardedObjects(
+            workspaces,
+            self.tables.route,
+            context.client.clock.now,
+            self._handlers.mark,
+            self._enqueue_status,
+            views.exporter or "",
+        )
+        self._guarded_workspaces: Informer | None = None
         self._feeds = Feeds(
             context.client,
             context.ids,
@@ -214,7 +231,10 @@ class PlacementTranslator:
         inputs.mailboxes.add_handler(handlers.workspace_changed)
         inputs.configs.add_handler(handlers.config_changed)
         inputs.slices.add_handler(handlers.slice_changed)
+        inputs.placements.add_handler(self.guards.placement_changed)
         inputs.placements.add_handler(handlers.placement_changed)
+        if inputs.guards is not None:
+            inputs.guards.add_handler(self._guard_changed)
         if inputs.grants is not None and inputs.consents is not None:
             inputs.grants.add_handler(handlers.grant_changed)
             inputs.consents.add_handler(handlers.consent_changed)
@@ -224,6 +244,14 @@ class PlacementTranslator:
         about = new or old
         if about is not None:
             self.consent_queue.add(cluster_of(about))
+
+    def _guard_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a guard; from the first one on, follow the labels that guards select by."""
+        if self._guarded_workspaces is None and self._granting is not None:
+            found = self._granting.tenancy.informer(WORKSPACES, transform=lean_workspace)
+            found.add_handler(self.guards.workspace_changed)
+            self._guarded_workspaces = found
+        self.guards.guard_changed(old, new)
 
     def _follow_grants(self) -> None:
         """Follow what grants depend on, from the first of them on."""
@@ -280,7 +308,9 @@ class PlacementTranslator:
             metrics=context.metrics,
             dry_run=context.dry_run,
         )
-        observer = Observer(context.client, difference, tables.dirty, tables.mailboxes)
+        observer = Observer(
+            context.client, difference, tables.dirty, tables.mailboxes, self.guards.judged
+        )
         return context.controller(
             NAME,
             Reconciler(observer.observe, decide, executor),
@@ -291,10 +321,13 @@ class PlacementTranslator:
 
     def _status_loop(self, announce: Announce) -> Controller[Any, Any]:
         context, clock = self._context, self._context.client.clock
-        observer = StatusObserver(self._inputs.placements, self.problems, self._mailboxes_of)
-        executor = Executor(
+        observer = StatusObserver(
+            self._inputs.placements, self.problems, self._mailboxes_of, self.guards.hold
+        )
+        executor = ReleasingExecutor(
             context.client,
             NAME,
+            self.guards.release,
             metrics=context.metrics,
             dry_run=context.dry_run,
             announce=announce,
@@ -329,6 +362,7 @@ class PlacementTranslator:
     async def run(self) -> None:
         """Translate until cancelled; may be run again afterwards, as leadership comes and goes."""
         self.held.forget_released()
+        self.guards.start()
         self.tables.dirty.enqueue_all()
         for placement in self.tables.route:
             self._enqueue_status(placement)

@@ -8,7 +8,7 @@ stay dirty until their plan has been carried out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.edge import Mailbox
@@ -40,12 +40,22 @@ class Observed:
     live: Mapping[ObjectRef, Object] = field(default_factory=dict)
 
 
+# Rows of a mailbox and its cluster, with nothing to be done about those that guards hold.
+Judge = Callable[[Mailbox, ClusterName, Sequence[ItemDiff]], tuple[ItemDiff, ...]]
+
+
 class Observer:
     """Reads the rows to evaluate."""
 
     def __init__(
-        self, client: Client, difference: Difference, dirty: DirtyRows, mailboxes: Mailboxes
+        self,
+        client: Client,
+        difference: Difference,
+        dirty: DirtyRows,
+        mailboxes: Mailboxes,
+        judged: Judge,
     ) -> None:
+        self._judged = judged
         self._client = client
         self._difference = difference
         self._dirty = dirty
@@ -56,7 +66,8 @@ class Observer:
         numbers = self._dirty.of(mailbox)
         if cluster is None or not numbers:
             return None
-        rows = tuple(self._difference.rows(mailbox, cluster, sorted(numbers)))
+        found = self._difference.rows(mailbox, cluster, sorted(numbers))
+        rows = self._judged(mailbox, cluster, found)
         live = await self._live(cluster, [row for row in rows if row.verdict is Verdict.UPDATE])
         return Observed(mailbox, cluster, rows, numbers, live)
 

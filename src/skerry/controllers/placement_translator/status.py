@@ -15,8 +15,10 @@ from datetime import datetime
 from skerry.api.edge import CONFLICT_FREE, EDGE_PLACEMENTS, TRANSLATED, Mailbox
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.controllers.placement_translator.guards import removals_with_objects, taken
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.guards.book import Hold
 from skerry.logic.fleet.translation.merging import COMPROMISES, CONFLICTS, PlacementProblem
 from skerry.logic.fleet.translation.selected import what_of
 from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
@@ -120,6 +122,8 @@ class StatusObserved:
     placement: Object
     problems: Mapping[tuple[Problem, ObjectRef], Sequence[Mailbox]]
     malformed: str = ""
+    # What guards keep of its objects.
+    hold: Hold | None = None
 
 
 class StatusObserver:
@@ -130,8 +134,11 @@ class StatusObserver:
         placements: Informer,
         problems: PlacementProblems,
         mailboxes: Callable[[ObjectRef], Iterable[Mailbox]],
+        hold: Callable[[ObjectRef], Hold | None],
     ) -> None:
-        """*mailboxes* returns the mailboxes there are at a placement's destinations."""
+        """*mailboxes* returns the mailboxes there are at a placement's destinations, *hold* what
+        guards keep of its objects."""
+        self._hold = hold
         self._placements = placements
         self._problems = problems
         self._mailboxes = mailboxes
@@ -148,16 +155,19 @@ class StatusObserver:
             what_of(placement)
         except SelectorError as error:
             malformed = str(error)
-        return StatusObserved(placement, self._problems.of(name), malformed)
+        return StatusObserved(placement, self._problems.of(name), malformed, self._hold(name))
 
 
 def decide_status(observed: StatusObserved, now: datetime) -> Plan:
     """Bring problems and condition up to date; announce what has become worse."""
     placement, old = observed.placement, observed.placement["status"]
+    confirmed = taken(placement, observed.hold)
+    if confirmed is not None:
+        return confirmed
     known = old.get("conditions") or []
     problems, conflicts = _problems(observed), _conflict_free(observed)
     conditions = set_conditions(known, [conflicts], rfc3339(now), dropped=(TRANSLATED,))
-    status = {**old, "conditions": conditions}
+    status = removals_with_objects({**old, "conditions": conditions}, observed.hold)
     if problems:
         status["problems"] = problems
     else:

@@ -59,7 +59,9 @@ def _world() -> World:
 
 def _observer(world: World, server: Reading) -> Observer:
     tables = world.tables
-    return Observer(Client(server), world.difference, tables.dirty, tables.mailboxes)
+    return Observer(
+        Client(server), world.difference, tables.dirty, tables.mailboxes, lambda _, __, r: tuple(r)
+    )
 
 
 async def test_what_is_to_be_made_is_not_read_and_observing_twice_observes_the_same() -> None:

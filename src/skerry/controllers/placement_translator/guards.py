@@ -1,0 +1,308 @@
+"""Copies whose objects are no longer selected, and that guards keep in mailboxes for now.
+
+``ObjectsRemoved`` counts what placements of a workspace stop sending: objects deleted or
+deselected, each once however many edges have a copy. A copy that goes because its *destination*
+went is not counted here; the edge scheduler has decided on that.
+
+Which placement sent an object that is gone, nobody can say afterwards; so the first of its
+workspace that still goes to that mailbox, and that a guard concerns, answers for it. What is held
+stands in that placement's ``status.removals.heldObjects``; it goes when a person confirms its name,
+in two steps: the annotation goes from the placement first, the copies after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from skerry.api.edge import CONFIRM, EDGE_PLACEMENTS, PLACEMENT_GUARDS, Mailbox
+from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
+from skerry.logic.fleet.guards.book import Book, Hold, hold_of
+from skerry.logic.fleet.guards.budget import OBJECTS as OBJECTS_TEXT
+from skerry.logic.fleet.guards.budget import Loss, judge, rules_of
+from skerry.logic.fleet.guards.index import GuardIndex
+from skerry.logic.fleet.guards.spec import OBJECTS, Guard, guard_of
+from skerry.logic.fleet.guards.token import member
+from skerry.logic.fleet.tables.completeness import Verdict
+from skerry.logic.fleet.translation.categories import NAMESPACES
+from skerry.logic.fleet.translation.difference import ItemDiff
+from skerry.logic.fleet.translation.dirty import CONFIG
+from skerry.logic.fleet.translation.route import Route
+from skerry.logic.fleet.translation.workspaces import Workspaces
+from skerry.logic.machinery.plan import Plan, Target, Update
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Announce, Executor, Outcome
+from skerry.runtime.metrics import RuntimeMetrics
+
+_HELD = "heldObjects"
+Copy = tuple[Mailbox, ObjectRef]
+
+
+class GuardedObjects:
+    """What is held, by the placement that answers for it, and what may go."""
+
+    def __init__(
+        self,
+        workspaces: Workspaces,
+        route: Route,
+        now: Callable[[], datetime],
+        mark: Callable[[Mailbox, Iterable[ObjectRef]], None],
+        enqueue_status: Callable[[ObjectRef], None],
+        provider: ClusterName = "",
+    ) -> None:
+        """*mark* has rows evaluated again; *enqueue_status* has a placement's status written."""
+        self._workspaces = workspaces
+        self._route = route
+        self._now = now
+        self._mark = mark
+        self._enqueue_status = enqueue_status
+        self._guards = GuardIndex(provider)
+        # Labels of workspaces by cluster, as far as they are known.
+        self._labels: dict[ClusterName, Mapping[str, str]] = {}
+        self._placements: dict[ObjectRef, Object] = {}
+        self._held: dict[ObjectRef, dict[ObjectRef, set[Mailbox]]] = {}
+        self._holds: dict[ObjectRef, Hold] = {}
+        self._released: set[Copy] = set()
+
+    # -- events ------------------------------------------------------------------------------
+
+    def guard_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
+        if new is None:
+            self._guards.remove(ObjectRef.of(PLACEMENT_GUARDS.group_resource, obj))
+        else:
+            self._guards.put(guard_of(new))
+        self._evaluate(self._held)
+
+    def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
+        if new is None:
+            self._labels.pop(cluster, None)
+        else:
+            self._labels[cluster] = new["metadata"].get("labels") or {}
+
+    def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take the labels of a placement, and what it says is held of it."""
+        obj = new or old
+        if obj is None:
+            return
+        ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
+        if new is None:
+            self._placements.pop(ref, None)
+            self._holds.pop(ref, None)
+            self._held.pop(ref, None)
+            return
+        self._placements[ref] = new
+        if old is None:
+            self._adopt(ref, new)
+
+    def _adopt(self, ref: ObjectRef, placement: Object) -> None:
+        """Hold on to what a placement says was held by whoever led before."""
+        hold = hold_of(((placement.get("status") or {}).get("removals") or {}).get(_HELD))
+        if hold is not None:
+            self._holds[ref] = hold
+
+    # -- deciding ----------------------------------------------------------------------------
+
+    def judged(
+        self, mailbox: Mailbox, cluster: ClusterName, rows: Sequence[ItemDiff]
+    ) -> tuple[ItemDiff, ...]:
+        """Return rows of a mailbox with nothing to be done about those that are held."""
+        if not self._guards and not self._holds:
+            return tuple(rows)
+        lost: dict[ObjectRef, set[ObjectRef]] = {}
+        for row in rows:
+            if row.verdict is not Verdict.DELETE or row.item == CONFIG:
+                self._settled(mailbox, row.item)
+            elif (mailbox, row.item) not in self._released:
+                responsible = self._responsible(mailbox, cluster, row.item)
+                if responsible is not None:
+                    lost.setdefault(responsible, set()).add(row.item)
+        kept: set[ObjectRef] = set()
+        for placement, items in lost.items():
+            kept |= self._kept(placement, mailbox, items)
+        return tuple(replace(r, verdict=Verdict.NONE) if r.item in kept else r for r in rows)
+
+    def _responsible(
+        self, mailbox: Mailbox, cluster: ClusterName, item: ObjectRef
+    ) -> ObjectRef | None:
+        """Return the placement that answers for a copy; None where no guard has a say."""
+        record = self._workspaces.record(cluster, item)
+        there = self._route.contributors(mailbox)
+        owner = record.owned.cluster if record is not None and record.owned is not None else ""
+        if not owner and len(there) == 1:
+            owner = next(iter(there))
+        # Still selected, and not going here: that is a matter of destinations.
+        if owner not in there or self._route.sending(owner, item):
+            return None
+        found = (each for each in there[owner] if each in self._holds or self._of(each))
+        return next(found, None)
+
+    def _of(self, placement: ObjectRef) -> tuple[Guard, ...]:
+        """Return the guards of a placement that say something about objects."""
+        if not self._guards:
+            return ()
+        metadata = self._placements.get(placement, {}).get("metadata") or {}
+        labels = self._labels.get(placement.cluster, {})
+        return tuple(
+            guard
+            for guard in self._guards.of(placement, labels, metadata.get("labels") or {})
+            if any(each.of == OBJECTS for each in guard.budgets)
+            or any(each.kind == "Namespace" for each in guard.protections)
+        )
+
+    def _kept(
+        self, placement: ObjectRef, mailbox: Mailbox, items: set[ObjectRef]
+    ) -> set[ObjectRef]:
+        guards = self._of(placement)
+        held = self._held.get(placement, {})
+        lost = {*held, *items}
+        loss = Loss(
+            self._uid(placement),
+            frozenset(member(each) for each in lost),
+            len(lost) + sum(1 for _ in self._route.items(placement)),
+            dict(self._protected(placement.cluster, lost, guards)),
+            OBJECTS_TEXT,
+        )
+        book = Book(hold=self._holds.get(placement))
+        rules = rules_of(guards, OBJECTS, floor=False)
+        verdict = judge(loss, rules, book, "", self._now())
+        if verdict.book.hold is None:
+            self._free(placement)
+            return set()
+        for item in items:
+            self._held.setdefault(placement, {}).setdefault(item, set()).add(mailbox)
+        if verdict.book.hold != self._holds.get(placement):
+            self._holds[placement] = verdict.book.hold
+            self._enqueue_status(placement)
+        return items
+
+    def _protected(
+        self, cluster: ClusterName, items: Iterable[ObjectRef], guards: Iterable[Guard]
+    ) -> Iterable[tuple[bytes, tuple[str, str]]]:
+        for guard in guards:
+            for each in guard.protections if guard.enforces else ():
+                for item in items if each.kind == "Namespace" else ():
+                    labels = self._route.candidates.at(cluster, item)
+                    against = {"Delete"} if labels is None else {"Deselect", "Relabel"}
+                    if item.group_resource != NAMESPACES or not each.against & against:
+                        continue
+                    if each.covers(item.name, None if labels is None else dict(labels)):
+                        text = f"PlacementGuard {guard.name} protects Namespace {item.name}"
+                        yield member(item), (guard.name, text)
+
+    def _settled(self, mailbox: Mailbox, item: ObjectRef) -> None:
+        """Take that a copy is wanted again, or gone; what is left may fit the budget now."""
+        self._released.discard((mailbox, item))
+        for placement, held in list(self._held.items()):
+            at = held.get(item)
+            if at is None or mailbox not in at:
+                continue
+            at.discard(mailbox)
+            if not at:
+                del held[item]
+                self._evaluate([placement])
+            if not held:
+                self._free(placement)
+
+    def _free(self, placement: ObjectRef) -> None:
+        """Hold nothing of a placement any more."""
+        held = self._held.pop(placement, {})
+        self._mark_copies(held)
+        if self._holds.pop(placement, None) is not None:
+            self._enqueue_status(placement)
+
+    def _evaluate(self, placements: Iterable[ObjectRef]) -> None:
+        for placement in list(placements):
+            self._mark_copies(self._held.get(placement, {}))
+
+    def _mark_copies(self, held: Mapping[ObjectRef, set[Mailbox]]) -> None:
+        by_mailbox: dict[Mailbox, set[ObjectRef]] = {}
+        for item, mailboxes in held.items():
+            for mailbox in mailboxes:
+                by_mailbox.setdefault(mailbox, set()).add(item)
+        for mailbox in sorted(by_mailbox):
+            self._mark(mailbox, by_mailbox[mailbox])
+
+    def _uid(self, placement: ObjectRef) -> str:
+        metadata = self._placements.get(placement, {}).get("metadata") or {}
+        return str(metadata.get("uid", ""))
+
+    # -- reporting ---------------------------------------------------------------------------
+
+    def hold(self, placement: ObjectRef) -> Hold | None:
+        """Return what is held of a placement's objects, once all its mailboxes were evaluated."""
+        if placement not in self._held:
+            self._holds.pop(placement, None)
+        return self._holds.get(placement)
+
+    def start(self) -> None:
+        """Begin to lead: whoever led meanwhile may have taken confirmations, and held more."""
+        self._released.clear()
+        for ref, placement in self._placements.items():
+            if ref not in self._holds:
+                self._adopt(ref, placement)
+
+    def release(self, placement: ObjectRef) -> None:
+        """Let go what is held of a placement: a person has confirmed that."""
+        held = self._held.get(placement, {})
+        self._released.update((mailbox, item) for item, at in held.items() for mailbox in at)
+        self._free(placement)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePlan(Plan):
+    """A plan that takes a confirmation, and the placement whose copies may go after it."""
+
+    releases: ObjectRef | None = field(default=None)
+
+
+def taken(placement: Object, hold: Hold | None) -> ReleasePlan | None:
+    """Return the plan that takes a person's confirmation of *hold*; None when there is none."""
+    metadata = placement["metadata"]
+    annotations = metadata.get("annotations") or {}
+    if hold is None or annotations.get(CONFIRM) != hold.name:
+        return None
+    kept = {key: value for key, value in annotations.items() if key != CONFIRM}
+    ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, placement)
+    target = Target(EDGE_PLACEMENTS, metadata["name"], "", annotations[CLUSTER_ANNOTATION])
+    obj = {**placement, "metadata": {**metadata, "annotations": kept}}
+    return ReleasePlan([Update(target, obj, "RemovalConfirmed")], releases=ref)
+
+
+def removals_with_objects(status: Object, hold: Hold | None) -> Object:
+    """Return *status* with what is held of objects; the rest of the book is the scheduler's."""
+    removals = {k: v for k, v in (status.get("removals") or {}).items() if k != _HELD}
+    if hold is not None:
+        removals[_HELD] = hold.written()
+    found = {key: value for key, value in status.items() if key != "removals"}
+    return {**found, "removals": removals} if removals else found
+
+
+class ReleasingExecutor(Executor):
+    """Lets copies go when, and only when, the confirmation has been taken."""
+
+    def __init__(
+        self,
+        client: Client,
+        controller: str,
+        release: Callable[[ObjectRef], None],
+        *,
+        metrics: RuntimeMetrics,
+        announce: Announce | None,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(client, controller, metrics=metrics, dry_run=dry_run, announce=announce)
+        self._release = release
+        self._acts = not dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        outcomes = await super().execute(plan)
+        if isinstance(plan, ReleasePlan) and plan.releases is not None and self._acts:
+            self._release(plan.releases)
+        return outcomes
