@@ -1,0 +1,112 @@
+"""Sets of destinations, and whole states of a placement, as short text.
+
+Slots are a compressed bitmap: 10,000 of them in runs take some tens of bytes, in the worst case
+1.3 KB. Keys are digests and do not compress; they are sorted so that equal sets are equal text.
+"""
+
+from __future__ import annotations
+
+import binascii
+import zlib
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import orjson
+from pyroaring import BitMap
+
+from skerry.logic.fleet.placement.records import Destination
+
+_KEY_BYTES = 8
+# What a record's text may unpack to: a tenant may write records too, and zeros compress well.
+_MAX_UNPACKED = 64 * 1024 * 1024
+
+
+class Corrupt(Exception):
+    """Why a record cannot be read, in a sentence."""
+
+
+class Standing(NamedTuple):
+    """A destination as a placement has it; without a Rollout it has no slot and no revision."""
+
+    destination: Destination
+    slot: int | None = None
+    revision: int | None = None
+
+
+def key_of(destination: Destination) -> int:
+    """Return the number that stands for a destination without a slot, in any process."""
+    text = "\0".join(destination).encode()
+    return int.from_bytes(blake2b(text, digest_size=_KEY_BYTES).digest(), "big")
+
+
+def packed_keys(keys: Iterable[int]) -> str:
+    """Return a set of keys as text."""
+    found = array("Q", sorted(set(keys)))
+    found.byteswap()  # big-endian wherever this runs: the machines we run on are little-endian
+    return b64encode(found.tobytes()).decode()
+
+
+def unpacked_keys(text: str) -> Sequence[int]:
+    """Return the keys that text holds, in order."""
+    content = _decoded(text)
+    if len(content) % _KEY_BYTES:
+        raise Corrupt(f"destinations.keys: {len(content)} bytes are no whole number of keys")
+    found = array("Q")
+    found.frombytes(content)
+    found.byteswap()
+    return found
+
+
+def packed_slots(slots: Iterable[int]) -> str:
+    """Return a set of slots as text."""
+    found = BitMap(slots)
+    found.run_optimize()
+    return b64encode(found.serialize()).decode()
+
+
+def unpacked_slots(text: str) -> BitMap:
+    """Return the slots that text holds."""
+    try:
+        return BitMap.deserialize(_decoded(text))
+    except ValueError as error:
+        raise Corrupt(f"destinations.slots: no bitmap: {error}") from error
+
+
+def packed_state(standings: Iterable[Standing]) -> str:
+    """Return destinations with slots and revisions as text; for checkpoints."""
+    rows = [[*each.destination, each.slot, each.revision] for each in sorted(standings, key=_order)]
+    return b64encode(zlib.compress(orjson.dumps(rows), 6)).decode()
+
+
+def unpacked_state(text: str) -> list[Standing]:
+    """Return what ``packed_state`` was given, in order."""
+    unpacker = zlib.decompressobj()
+    try:
+        content = unpacker.decompress(_decoded(text), _MAX_UNPACKED)
+        rows = orjson.loads(content)
+        return [_standing(row) for row in rows]
+    except (zlib.error, orjson.JSONDecodeError, TypeError, ValueError) as error:
+        raise Corrupt(f"destinations.state: {error}") from error
+
+
+def _standing(row: Any) -> Standing:
+    cluster, location, sync_target, uid, slot, revision = row
+    if not all(isinstance(each, str) for each in (cluster, location, sync_target, uid)):
+        raise TypeError("a destination has four names")
+    if not all(each is None or isinstance(each, int) for each in (slot, revision)):
+        raise TypeError("slots and revisions are numbers")
+    return Standing(Destination(cluster, location, sync_target, uid), slot, revision)
+
+
+def _order(standing: Standing) -> Destination:
+    return standing.destination
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Corrupt(f"no base64: {error}") from error

@@ -1,0 +1,441 @@
+"""Decisions as DecisionRecords, and DecisionRecords as what they say.
+
+The name of a record is ``<placement>-<revision>-<counter>-<content>``: the store revision that the
+decision followed from, a counter among those of that revision, and a digest of what was decided. A
+decision that is repeated after a crash therefore has the same name, and another decision has
+another one, so "it exists already" means that exactly this was recorded. Time, cause and the digest
+of the record before are no part of the name: they may differ when a decision is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+from pyroaring import BitMap
+
+from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT
+from skerry.api.kcp.history import CHANGES, MAX_CAUSES, MAX_NAMED, Change
+from skerry.api.objects import Object
+from skerry.kit.timestamps import parse_rfc3339, rfc3339_micro
+from skerry.logic.fleet.history.packing import (
+    Corrupt,
+    Standing,
+    key_of,
+    packed_keys,
+    packed_slots,
+    packed_state,
+    unpacked_keys,
+    unpacked_slots,
+    unpacked_state,
+)
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import label_for
+
+# Destinations other than newcomers are named too if they are so few that a person would read them.
+MAX_READABLE = 20
+# Destinations in one page of a checkpoint: some 40 bytes of text each.
+_STATE_PAGE = 10_000
+_MAX_TEXT = 1024
+_NAME_LENGTH = 253
+_ENDING = re.compile(r"-([0-9]{12,20})-([0-9]{4,9})-(?:z([0-9]{3}))?([0-9a-f]{8})")
+
+
+class Reason(NamedTuple):
+    """Why: one word for programs, a sentence for people."""
+
+    code: str
+    text: str = ""
+
+
+class Cause(NamedTuple):
+    """The change of an object that led to a decision; without ``user`` nobody vouches for one."""
+
+    kind: str
+    name: str
+    cluster: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    change: str = ""
+    user: str = ""
+    audit_id: str = ""
+    manager: str = ""
+
+
+class Subject(NamedTuple):
+    """The EdgePlacement that was decided about."""
+
+    name: str
+    uid: str
+    generation: int = 0
+
+
+class Maker(NamedTuple):
+    """The controller that decided, and its version."""
+
+    controller: str
+    version: str = ""
+
+
+class Item(NamedTuple):
+    """One object, and the digests of what was sent of it before and after."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    start: str = ""
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about some destinations at once. ``everybody``: all that there were."""
+
+    change: Change
+    standings: tuple[Standing, ...]
+    reason: Reason
+    causes: tuple[Cause, ...] = ()
+    cause_count: int = 0
+    start: int | None = None
+    to: int | None = None
+    item: Item | None = None
+    everybody: int | None = None
+
+
+class Order(NamedTuple):
+    """Where a record stands among those of its placement."""
+
+    revision: int
+    counter: int
+    # Page of a checkpoint, from 1; 0 for any other record.
+    checkpoint: int = 0
+    content: str = ""
+
+
+class Head(NamedTuple):
+    """The last record of a chain."""
+
+    order: Order
+    digest: str
+
+
+# -- making ----------------------------------------------------------------------------------
+
+
+def records_of(
+    decisions: Iterable[Decision],
+    subject: Subject,
+    maker: Maker,
+    *,
+    follows: int,
+    head: Head | None,
+    now: datetime,
+    known: frozenset[str] = frozenset(),
+    store: str = "",
+) -> list[Object]:
+    """Return decisions as objects, chained to *head* and to each other, in order.
+
+    *follows* is the store revision that they follow from. Those in *known*, by the digest of their
+    content, are written already.
+    """
+    found: list[Object] = []
+    for page in (page for decision in decisions for page in _pages(decision)):
+        body = _body(page, subject, maker, now, store)
+        content = _content(body)
+        if content in known:
+            continue
+        revision = max(follows, head.order.revision if head is not None else 0)
+        same = head is not None and head.order.revision == revision
+        counter = head.order.counter + 1 if same and head is not None else 0
+        number = page.number if page.decision.change == "Checkpoint" else 0
+        order = Order(revision, counter, number, content)
+        if head is not None:
+            body["previous"] = head.digest
+        obj = _object(body, subject.name, order)
+        found.append(obj)
+        head = Head(order, digest(obj))
+    return found
+
+
+def checkpoint_of(
+    standings: Sequence[Standing],
+    subject: Subject,
+    maker: Maker,
+    *,
+    after: Order,
+    time: datetime,
+    chains: Mapping[str, str],
+) -> list[Object]:
+    """Return the records that stand for everything up to *after*, which was decided at *time*.
+
+    *chains* are the digests of the last records by controller. They sort behind *after* and before
+    whatever follows it.
+    """
+    decision = Decision("Checkpoint", tuple(standings), Reason("Retention"))
+    found = []
+    for page in _pages(decision):
+        body = _body(page, subject, maker, time, "")
+        body["chains"] = [{"controller": name, "digest": chains[name]} for name in sorted(chains)]
+        order = Order(after.revision, after.counter, page.number, _content(body))
+        found.append(_object(body, subject.name, order))
+    return found
+
+
+class _Page(NamedTuple):
+    decision: Decision
+    standings: tuple[Standing, ...]
+    number: int
+    of: int
+
+
+def _pages(decision: Decision) -> Iterator[_Page]:
+    """Cut a decision into what one record may hold."""
+    ordered = tuple(sorted(decision.standings, key=lambda each: each.destination))
+    names = decision.change == "Joined" or any(_gets_slot(decision, each) for each in ordered)
+    size = _STATE_PAGE if decision.change == "Checkpoint" else MAX_NAMED if names else len(ordered)
+    count = max(1, -(-len(ordered) // size)) if size else 1
+    for number in range(count):
+        part = ordered[number * size : (number + 1) * size]
+        yield _Page(decision, part, number + 1, count)
+
+
+def _gets_slot(decision: Decision, standing: Standing) -> bool:
+    """Tell whether a destination had no slot before, so that nobody could resolve the new one."""
+    return decision.change == "Revised" and standing.slot is not None and decision.start is None
+
+
+def _body(page: _Page, subject: Subject, maker: Maker, now: datetime, store: str) -> dict[str, Any]:
+    decision = page.decision
+    body: dict[str, Any] = {
+        "time": rfc3339_micro(now)[:23] + "Z",
+        "placement": {"name": subject.name, "uid": subject.uid, "generation": subject.generation},
+        "change": decision.change,
+        "destinations": _destinations(page),
+        "reason": {"code": decision.reason.code, "text": decision.reason.text[:_MAX_TEXT]},
+        "by": {"controller": maker.controller, "version": maker.version},
+    }
+    revisions = {"from": decision.start, "to": decision.to}
+    body |= {name: value for name, value in revisions.items() if value is not None}
+    if decision.item is not None:
+        body["object"] = _item(decision.item)
+    if page.of > 1:
+        body["page"] = {"number": page.number, "of": page.of}
+    if store:
+        body["store"] = store
+    return {**body, **_causes(decision)}
+
+
+def _item(item: Item) -> dict[str, str]:
+    fields = {
+        "group": item.group,
+        "resource": item.resource,
+        "namespace": item.namespace,
+        "name": item.name,
+        "from": item.start,
+        "to": item.to,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _destinations(page: _Page) -> dict[str, Any]:
+    decision, standings = page.decision, page.standings
+    if decision.everybody is not None:
+        return {"count": decision.everybody, "all": True}
+    found: dict[str, Any] = {"count": len(standings)}
+    if decision.change == "Checkpoint":
+        return {**found, "state": packed_state(standings)}
+    slots = [each.slot for each in standings if each.slot is not None]
+    if slots:
+        found["slots"] = packed_slots(slots)
+    if len(slots) < len(standings):
+        keys = (key_of(each.destination) for each in standings if each.slot is None)
+        found["keys"] = packed_keys(keys)
+    gets_slots = any(_gets_slot(decision, each) for each in standings)
+    if decision.change == "Joined" or gets_slots or len(standings) <= MAX_READABLE:
+        found["named"] = [_named(each) for each in standings]
+    return found
+
+
+def _named(standing: Standing) -> dict[str, Any]:
+    cluster, location, sync_target, uid = standing.destination
+    named: dict[str, Any] = {} if standing.slot is None else {"slot": standing.slot}
+    named |= {"cluster": cluster, "location": location, "syncTarget": sync_target, "uid": uid}
+    return named
+
+
+def _causes(decision: Decision) -> dict[str, Any]:
+    if not decision.causes:
+        return {}
+    first, *others = islice(decision.causes, MAX_CAUSES)
+    found: dict[str, Any] = {"cause": _cause(first)}
+    if others:
+        found["otherCauses"] = [_cause(each) for each in others]
+    count = max(decision.cause_count, len(decision.causes))
+    if count > 1 + len(others):
+        found["causeCount"] = count
+    return found
+
+
+def _cause(cause: Cause) -> dict[str, str]:
+    fields = {
+        "kind": cause.kind,
+        "name": cause.name,
+        "namespace": cause.namespace,
+        "cluster": cause.cluster,
+        "resourceVersion": cause.resource_version,
+        "change": cause.change[:_MAX_TEXT],
+        "user": cause.user[:_MAX_TEXT],
+        "auditID": cause.audit_id[:64],
+        "manager": cause.manager[:128],
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _object(body: Mapping[str, Any], placement: str, order: Order) -> Object:
+    metadata = {
+        "name": name_for(placement, order),
+        "labels": {SOURCE_PLACEMENT: label_for(placement)},
+    }
+    return {"apiVersion": API_VERSION, "kind": "DecisionRecord", "metadata": metadata, **body}
+
+
+# -- names and digests -----------------------------------------------------------------------
+
+
+def name_for(placement: str, order: Order) -> str:
+    """Return the name of a record; that of a placement too long for it is cut as its label is."""
+    # "z" sorts behind every hexadecimal digit.
+    kind = f"z{order.checkpoint:03d}" if order.checkpoint else ""
+    ending = f"-{order.revision:012d}-{order.counter:04d}-{kind}{order.content}"
+    base = placement if len(placement) + len(ending) <= _NAME_LENGTH else label_for(placement)
+    return base + ending
+
+
+def order_of(name: str) -> Order | None:
+    """Return where a record stands, by its name; None for a name that no record has."""
+    found = _ENDING.search(name[-46:])
+    if found is None or found.end() != len(name[-46:]):
+        return None
+    return Order(int(found[1]), int(found[2]), int(found[3] or 0), found[4])
+
+
+def in_order(objects: Iterable[Object]) -> list[Object]:
+    """Return records in the order of decisions; those with no name of a record come last."""
+
+    def key(obj: Object) -> tuple[bool, tuple[object, ...], str]:
+        name = str(obj["metadata"]["name"])
+        order = order_of(name)
+        return order is None, tuple(order or ()), name
+
+    return sorted(objects, key=key)
+
+
+def _content(body: Mapping[str, Any]) -> str:
+    """Return the digest of what was decided."""
+    decided = [
+        body["placement"]["uid"],
+        body["change"],
+        body.get("from"),
+        body.get("to"),
+        body.get("object"),
+        body.get("destinations"),
+        body.get("page"),
+    ]
+    return _hash(decided, 4)
+
+
+def digest(record: Mapping[str, Any]) -> str:
+    """Return the digest of a record: of everything in it that never changes."""
+    body = {name: value for name, value in record.items() if name not in _NOT_IN_DIGEST}
+    return _hash([record["metadata"]["name"], body], 16)
+
+
+_NOT_IN_DIGEST = ("apiVersion", "kind", "metadata")
+
+
+def _hash(value: object, size: int) -> str:
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return blake2b(text, digest_size=size).hexdigest()
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A DecisionRecord as read. ``slots`` and ``keys`` together are its destinations."""
+
+    name: str
+    order: Order
+    time: datetime
+    change: Change
+    uid: str
+    count: int
+    slots: BitMap | None
+    keys: Sequence[int]
+    named: tuple[Standing, ...]
+    everybody: bool
+    start: int | None
+    to: int | None
+    page: int
+    object: Mapping[str, Any]
+
+    @property
+    def standings(self) -> list[Standing]:
+        """Of a checkpoint: all destinations."""
+        return unpacked_state(self.object["destinations"].get("state", ""))
+
+
+def read(obj: Mapping[str, Any]) -> Record:
+    """Return what a record says; raises ``Corrupt`` if it cannot be believed."""
+    name = str(obj["metadata"]["name"])
+    order = order_of(name)
+    if order is None:
+        raise Corrupt(f"{name}: no name that a record has")
+    try:
+        if _content(obj) != order.content:
+            raise Corrupt(f"{name}: its content is not the one it is named for")
+        return _record(name, order, obj)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Corrupt(f"{name}: {type(error).__name__}: {error}") from error
+    except Corrupt as error:
+        text = str(error)
+        raise Corrupt(text if text.startswith(name) else f"{name}: {text}") from error
+
+
+def _record(name: str, order: Order, obj: Mapping[str, Any]) -> Record:
+    destinations = obj.get("destinations") or {}
+    slots, keys = destinations.get("slots"), destinations.get("keys")
+    change = obj["change"]
+    if change not in CHANGES:
+        raise ValueError(f"change {change!r} is none")
+    return Record(
+        name,
+        order,
+        parse_rfc3339(obj["time"]),
+        change,
+        obj["placement"]["uid"],
+        destinations.get("count", 0),
+        unpacked_slots(slots) if slots else None,
+        unpacked_keys(keys) if keys else (),
+        tuple(_read_named(each, obj.get("to")) for each in destinations.get("named") or ()),
+        bool(destinations.get("all")),
+        obj.get("from"),
+        obj.get("to"),
+        (obj.get("page") or {}).get("number", 1),
+        obj,
+    )
+
+
+def _read_named(named: Mapping[str, Any], revision: int | None) -> Standing:
+    destination = Destination(
+        named["cluster"], named["location"], named["syncTarget"], named["uid"]
+    )
+    return Standing(destination, named.get("slot"), revision)

@@ -1,0 +1,180 @@
+"""The story of a placement as a table, and states and differences as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, NamedTuple
+
+from skerry.logic.fleet.history.compare import Difference, Differences
+from skerry.logic.fleet.history.fold import Folder, Timeline
+from skerry.logic.fleet.history.packing import key_of
+from skerry.logic.fleet.history.record import Record
+from skerry.logic.fleet.placement.records import Destination
+
+HEADER = ("TIME", "CHANGE", "COUNT", "FROM→TO", "WHY", "CAUSE")
+_NOTHING = "\N{EN DASH}"
+
+
+class Selection(NamedTuple):
+    """Which records are to be told: since when, about which Location, about which object."""
+
+    since: datetime | None = None
+    location: str = ""
+    object: str = ""
+
+
+def selected(line: Timeline, selection: Selection) -> list[Record]:
+    """Return the records that a selection means, in order; checkpoints are no part of a story."""
+    found: list[Record] = []
+    places = _places(line, selection.location) if selection.location else None
+    folder = Folder()
+    for record in line.records:
+        concerned = places is None or _concerns(record, places, folder)
+        if places is not None:
+            folder.take(record)
+        if record.change == "Checkpoint" or not concerned:
+            continue
+        if selection.since is not None and record.time < selection.since:
+            continue
+        if selection.object and not _is_about(record.object.get("object") or {}, selection.object):
+            continue
+        found.append(record)
+    return found
+
+
+class _Places(NamedTuple):
+    destinations: frozenset[Destination]
+    keys: frozenset[int]
+    slots: frozenset[int]
+
+
+def _places(line: Timeline, location: str) -> _Places:
+    """Return how records name the destinations at a Location."""
+    every = {
+        each
+        for record in line.records
+        for each in (record.standings if record.change == "Checkpoint" else record.named)
+        if each.destination.location == location
+    }
+    return _Places(
+        frozenset(each.destination for each in every),
+        frozenset(key_of(each.destination) for each in every),
+        frozenset(each.slot for each in every if each.slot is not None),
+    )
+
+
+def _concerns(record: Record, places: _Places, before: Folder) -> bool:
+    if record.everybody:
+        there = before.state().standings
+        return any(each in there for each in places.destinations)
+    if any(each.destination in places.destinations for each in record.named):
+        return True
+    if record.slots is not None and any(slot in record.slots for slot in places.slots):
+        return True
+    return any(key in places.keys for key in record.keys)
+
+
+def _is_about(item: Mapping[str, Any], text: str) -> bool:
+    """Tell whether a record is about the object called ``kind/[namespace/]name``."""
+    kind, _, rest = text.partition("/")
+    namespace, _, name = rest.rpartition("/")
+    resource = str(item.get("resource", ""))
+    kinds = (resource, f"{resource}.{item.get('group', '')}", resource.removesuffix("s"))
+    return (
+        kind.lower() in kinds
+        and item.get("name") == name
+        and (not namespace or item.get("namespace", "") == namespace)
+    )
+
+
+def row(record: Record, zone: tzinfo) -> tuple[str, ...]:
+    """Return the cells of one record."""
+    obj = record.object
+    return (
+        record.time.astimezone(zone).strftime("%H:%M:%S"),
+        _change(obj),
+        str(record.count),
+        _revisions(record),
+        why(obj),
+        cause(obj),
+    )
+
+
+def _change(obj: Mapping[str, Any]) -> str:
+    if obj["change"] == "Judged":
+        return f"Judged {(obj.get('reason') or {}).get('code', '')}".strip()
+    return str(obj["change"])
+
+
+def _revisions(record: Record) -> str:
+    if record.start is None and record.to is None:
+        return ""
+    if record.change in ("Delivered", "Judged"):
+        return str(record.to or record.start)
+    before, after = (_NOTHING if n is None else str(n) for n in (record.start, record.to))
+    return f"{before}→{after}"
+
+
+def why(obj: Mapping[str, Any]) -> str:
+    """Return why, in a sentence, or in a word."""
+    reason = obj.get("reason") or {}
+    text = str(reason.get("text") or reason.get("code", ""))
+    item = obj.get("object")
+    if item:
+        name = "/".join(filter(None, (item.get("namespace"), item.get("name"))))
+        return f"{item.get('resource', '')} {name}: {text}"
+    return text
+
+
+def cause(obj: Mapping[str, Any]) -> str:
+    """Return who or what led to a decision."""
+    first = obj.get("cause")
+    if not first:
+        return ""
+    text = f"{first.get('kind', '')}/{first.get('name', '')}"
+    if first.get("change"):
+        text += f" {first['change']}"
+    if first.get("user"):
+        text += f" by {first['user']}"
+    elif first.get("manager"):
+        text += f" by {first['manager']} (unverified)"
+    others = obj.get("otherCauses") or ()
+    more = max(int(obj.get("causeCount") or 0) - 1, len(others))
+    return f"{text} and {more} more" if more else text
+
+
+def table(records: Iterable[Record], zone: tzinfo) -> list[tuple[str, ...]]:
+    """Return the story: its header, and a row a record."""
+    return [HEADER, *(row(record, zone) for record in records)]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
+        for each in rows
+    ]
+
+
+def difference_rows(differences: Differences) -> list[tuple[str, ...]]:
+    """Return one row for each destination that differs."""
+    rows: list[tuple[str, ...]] = [("CHANGE", "LOCATION", "SYNCTARGET", "FROM→TO")]
+    for destination, each in differences.items():
+        rows.append((_kind(each), destination.location, destination.sync_target, _span(each)))
+    return rows
+
+
+def _kind(difference: Difference) -> str:
+    if difference.before is None:
+        return "Joined"
+    return "Left" if difference.after is None else "Revised"
+
+
+def _span(difference: Difference) -> str:
+    numbers = [each.revision if each is not None else None for each in difference]
+    if numbers == [None, None]:
+        return ""
+    before, after = (_NOTHING if number is None else str(number) for number in numbers)
+    return f"{before}→{after}"

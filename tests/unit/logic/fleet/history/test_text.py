@@ -1,0 +1,81 @@
+"""The story as a table."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from skerry.logic.fleet.history.compare import compare
+from skerry.logic.fleet.history.fold import State, timeline
+from skerry.logic.fleet.history.packing import Standing
+from skerry.logic.fleet.history.record import Cause, Decision, Item, Reason, records_of
+from skerry.logic.fleet.history.text import Selection, aligned, difference_rows, selected, table
+from tests.kit.decisions import MAKER, NOW, SUBJECT, History, destination
+
+OSLO, ROME = Standing(destination(1)), Standing(destination(2))
+
+
+def test_the_story_of_a_placement() -> None:
+    history = History()
+    history.become({each.destination: each for each in (OSLO, ROME)})
+    history.become({ROME.destination: ROME})
+    lines = aligned(table(timeline(history.records).records, UTC))
+    assert lines == [
+        "TIME      CHANGE  COUNT  FROM→TO  WHY                   CAUSE",
+        "14:00:01  Joined  2               locationSelectors[0]  Location/l1 label env=dr by ann",
+        "14:00:02  Left    1               because 1             Location/l1 label env=dr by ann",
+    ]
+
+
+def test_the_story_of_one_location() -> None:
+    history = History()
+    history.become({OSLO.destination: OSLO})
+    history.become({each.destination: each for each in (OSLO, ROME)})
+    history.become({ROME.destination: ROME})
+    line = timeline(history.records)
+    assert [each.change for each in selected(line, Selection(location="l1"))] == ["Joined", "Left"]
+    assert [each.change for each in selected(line, Selection(location="l2"))] == ["Joined"]
+    assert selected(line, Selection(location="elsewhere")) == []
+    assert len(selected(line, Selection(since=history.now))) == 1
+
+
+def test_the_end_of_a_placement_is_told_to_those_that_were_there() -> None:
+    history = History()
+    history.become({OSLO.destination: OSLO})
+    end = Decision("Left", (), Reason("PlacementDeleted"), everybody=1)
+    last = records_of([end], SUBJECT, MAKER, follows=999, head=history.head, now=history.now)
+    line = timeline([*history.records, *last])
+    found = selected(line, Selection(location="l1"))
+    assert [each.change for each in found] == ["Joined", "Left"]
+
+
+def test_records_of_one_object_and_revisions() -> None:
+    item = Item("apps", "deployments", "shop", "web")
+    standing = Standing(destination(1), 1, 42)
+    made = [
+        Decision("Joined", (standing,), Reason("Selected"), to=42),
+        Decision("Judged", (standing,), Reason("Bad", "down"), to=42, item=item),
+        Decision("Left", (standing,), Reason("Gone"), (Cause("L", "l", manager="k"),), start=42),
+    ]
+    objects = records_of(made, SUBJECT, MAKER, follows=1, head=None, now=NOW)
+    line = timeline(objects)
+    rows = table(line.records, UTC)
+    assert [each[1:4] for each in rows[1:]] == [
+        ("Joined", "1", "\N{EN DASH}→42"),
+        ("Judged Bad", "1", "42"),
+        ("Left", "1", "42→\N{EN DASH}"),
+    ]
+    assert rows[2][4] == "deployments shop/web: down"
+    assert rows[3][5] == "L/l by k (unverified)"
+    for text in ("deployment/shop/web", "deployments.apps/shop/web", "deployments/web"):
+        assert len(selected(line, Selection(object=text))) == 1
+    for text in ("deployment/other/web", "pods/shop/web", "deployment", ""):
+        assert len(selected(line, Selection(object=text))) == (0 if text else 3)
+
+
+def test_a_difference_is_a_row_for_each_destination() -> None:
+    before = State({OSLO.destination: OSLO})
+    after = State({ROME.destination: Standing(ROME.destination, 2, 42)})
+    assert difference_rows(compare(before, after))[1:] == [
+        ("Left", "l1", "t1", ""),
+        ("Joined", "l2", "t2", "\N{EN DASH}→42"),
+    ]
