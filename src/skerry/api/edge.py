@@ -342,6 +342,16 @@ CUT_SEQUENCE: Final = "edge.kcp.io/cut-sequence"
 # theirs is there, as in ``cluster/web=42``, separated by commas.
 REVISIONS: Final = "edge.kcp.io/revisions"
 
+# -- history ---------------------------------------------------------------------------------
+
+# On objects that decisions depend on, by the hub's admission and nobody else: the user of the last
+# change of spec or labels, and the ID of that request in the audit log, as JSON. Never copied.
+CHANGED_BY: Final = "edge.kcp.io/changed-by"
+# On DecisionRecords, a label: the controller whose chain they are in.
+DECIDED_BY: Final = "edge.kcp.io/decided-by"
+# On an EdgePlacement, by its owner: how long its DecisionRecords are kept, such as 90d; 0: none.
+HISTORY_RETENTION: Final = "edge.kcp.io/history-retention"
+
 # -- consent ---------------------------------------------------------------------------------
 
 # LocationGrants of an inventory workspace say who may place what at its Locations. The controllers

@@ -94,6 +94,18 @@ MARKS: Final[tuple[Mark, ...]] = (
         "What of it has no effect at that edge; embedded edges set it themselves.",
     ),
     Mark(
+        edge.HISTORY_RETENTION, "EdgePlacements", "people", "`90d`, `12h`, `0`",
+        "How long its DecisionRecords are kept; 0: none are written.",
+    ),
+    Mark(
+        edge.CHANGED_BY, "EdgePlacements, Locations and others", "controllers", "JSON",
+        "Who last changed its spec or labels, by the hub's admission; a client's own is replaced.",
+    ),
+    Mark(
+        edge.DECIDED_BY, "DecisionRecords", "controllers", "name of a controller",
+        "The controller that decided.", label=True,
+    ),
+    Mark(
         edge.PROJECTED, _COPY, "controllers", "`yes`",
         "A copy on its way to an edge, without effect at the hub.", label=True,
     ),

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from skerry.api.edge import LOCATION_GRANTS, PLACEMENT_GUARDS, USUAL_PROVIDER
+import skerry
+from skerry.api.edge import DECISION_RECORDS, LOCATION_GRANTS, PLACEMENT_GUARDS, USUAL_PROVIDER
 from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_EXPORTS
 from skerry.app.edge_environment import (
@@ -147,6 +148,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         _offers_grants(edge),
         _offers_guards(edge),
         edge.exporter,
+        _history_settings(environment, edge),
     )
     return edge_scheduler.EdgeScheduler(
         views,
@@ -154,6 +156,14 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         floor=environment.floor,
         print_line=environment.print_line,
     )
+
+
+def _history_settings(
+    environment: EdgeEnvironment, edge: View
+) -> edge_scheduler.HistorySettings | None:
+    if environment.history.is_off or str(DECISION_RECORDS.group_resource) not in edge.resources:
+        return None
+    return edge_scheduler.HistorySettings(environment.history, skerry.__version__)
 
 
 def _offers_grants(edge: View) -> bool:

@@ -30,6 +30,7 @@ from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.logic.fleet.history.retention import Limits
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
@@ -163,6 +164,9 @@ class EdgeEnvironment:
 
     floor: bool = True
     """Whether the built-in guard of destinations counts."""
+
+    history: Limits = field(default_factory=Limits)
+    """How much of what was decided placements keep, unless they say something else."""
 
     mutation_check: bool = False
     """Whether caches notice being changed by their readers; for tests."""

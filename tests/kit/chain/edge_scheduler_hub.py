@@ -31,7 +31,7 @@ from skerry.app.edge_controllers import EDGE_CONTROLLERS
 from skerry.app.edge_environment import EdgeEnvironment, HubAccess, Role
 from skerry.app.hub_content import ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
-from skerry.controllers.edge_scheduler.controller import EdgeScheduler, Views
+from skerry.controllers.edge_scheduler.controller import EdgeScheduler, HistorySettings, Views
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.placement.records import Destination
@@ -360,7 +360,13 @@ async def _run(environment: EdgeEnvironment, name: str) -> None:
             (await environment.root_view(f"{group}.kcp.io")).factory
             for group in ("scheduling", "workload", "tenancy")
         ]
-        views = Views(environment.context(edge.factory), scheduling, workload, tenancy)
+        views = Views(
+            environment.context(edge.factory),
+            scheduling,
+            workload,
+            tenancy,
+            history=HistorySettings(),
+        )
         await EdgeScheduler(views, max_destinations=2).run()
         return
     controller = await EDGE_CONTROLLERS[name].build(environment)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from skerry.api.edge import (
@@ -16,6 +17,7 @@ from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import (
     ConsentExecutor,
@@ -34,6 +36,12 @@ from skerry.controllers.edge_scheduler.guard_status import (
     decide_guard,
 )
 from skerry.controllers.edge_scheduler.guards import GuardState
+from skerry.controllers.edge_scheduler.history import (
+    HistoryWriter,
+    Members,
+    Recording,
+    recording_of,
+)
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import (
@@ -46,6 +54,9 @@ from skerry.controllers.edge_scheduler.observe import (
 )
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
 from skerry.kit.log import Logger
+from skerry.logic.fleet.history.reasons import why_joined, why_left
+from skerry.logic.fleet.history.record import Maker
+from skerry.logic.fleet.history.retention import Limits
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import lean_grant
@@ -88,7 +99,7 @@ class Views:
     ``has_grants``: the edge export offers LocationGrants. Where it does not, as one of a previous
     version, there are none, and every Location is open. ``has_guards`` says the same of
     PlacementGuards. ``provider`` is the logical cluster of the provider workspace, whose guards are
-    for all.
+    for all. ``history``: None where no decisions are recorded.
     """
 
     edge: ControllerContext
@@ -98,6 +109,18 @@ class Views:
     has_grants: bool = True
     has_guards: bool = True
     provider: str = ""
+    history: HistorySettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySettings:
+    """How decisions are recorded: how much of them placements keep, and in whose name.
+
+    Absent where the edge export does not offer DecisionRecords, as one of a previous version.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    version: str = ""
 
 
 class EdgeScheduler:
@@ -134,11 +157,14 @@ class EdgeScheduler:
         # Placements whose status is to be reconciled, in order.
         self._status_due: dict[ObjectRef, None] = {}
         self._any_status_due = asyncio.Event()
-        placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer()
+        members = Members()
+        placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer(members)
+        self._history = self._history_writer(members, slices)
         overlay = InformerOverlay(
             slices, project=slice_as_written, fingerprint_of=slice_fingerprint
         )
         self._memory = PlacementMemory(self._consent, self._guards.state)
+        self._informers: list[Informer] = []
         self._handlers = EventHandlers(
             self.index,
             overlay.take_echo,
@@ -148,13 +174,21 @@ class EdgeScheduler:
             self._follow_workspaces,
             self._consent.enqueue,
             self._guards,
+            is_started=self._is_started,
         )
         self._observer = Observer(
-            self.index, placements, overlay, self._memory, edge.client, max_destinations
+            self.index,
+            placements,
+            overlay,
+            self._memory,
+            edge.client,
+            max_destinations,
+            self._recording if self._history is not None else None,
         )
         grants, guards = self._grants(), self._guards_informer()
         optional = [*(grants or ()), *([guards] if guards is not None else ())]
         informers = [*optional, *self._inventory(), slices, placements]
+        self._informers = informers
         slices.add_handler(self._handlers.slice_changed)
         placements.add_handler(self._handlers.placement_changed)
         executor = LoggingExecutor(
@@ -162,6 +196,7 @@ class EdgeScheduler:
             overlay,
             self._memory,
             self._reconciling,
+            self._history,
             metrics=edge.metrics,
             dry_run=edge.dry_run,
             announce=edge.recorder.announce if edge.recorder is not None else None,
@@ -256,8 +291,37 @@ class EdgeScheduler:
         grants.add_handler(handlers.grant_changed)
         return grants, consents
 
-    def _slices_informer(self) -> Informer:
-        slices = self._views.edge.factory.informer(SINGLE_PLACEMENT_SLICES, transform=lean_slice)
+    def _history_writer(self, members: Members, slices: Informer) -> HistoryWriter | None:
+        settings, edge = self._views.history, self._views.edge
+        if settings is None:
+            return None
+        return HistoryWriter(
+            edge.client,
+            Maker(NAME, settings.version),
+            members,
+            slices.index.objects,
+            metrics=edge.metrics,
+            dry_run=edge.dry_run,
+            limits=settings.limits,
+        )
+
+    def _recording(self, ref: ObjectRef, placement: Object) -> Recording | None:
+        if self._history is None:
+            return None
+        return recording_of(
+            self._history,
+            partial(why_joined, self.index, ref),
+            partial(why_left, self.index, ref),
+            placement,
+        )
+
+    def _is_started(self) -> bool:
+        """Tell whether events are changes, and not what was there when we started."""
+        return bool(self._informers) and all(each.synced.is_set() for each in self._informers)
+
+    def _slices_informer(self, members: Members) -> Informer:
+        transform = members.lean if self._views.history is not None else lean_slice
+        slices = self._views.edge.factory.informer(SINGLE_PLACEMENT_SLICES, transform=transform)
         slices.index.add_index(BY_PLACEMENT, slice_owners)
         return slices
 
@@ -272,6 +336,8 @@ class EdgeScheduler:
     async def run(self) -> None:
         """Work until cancelled; may be run again afterwards, as leadership comes and goes."""
         self._consent.running.clear()
+        if self._history is not None:
+            self._history.clear()
         _log.info("starting controller", v=0)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._slices.run())
@@ -306,6 +372,10 @@ class EdgeScheduler:
     async def _observe(self, ref: ObjectRef) -> Observed | Gone | None:
         if not self._knows_workspaces() and self._asks_for_workspaces(ref):
             # What is not known yet is not absent; the placement is enqueued again.
+            return None
+        wait = self._history.wait_seconds(ref) if self._history is not None else 0.0
+        if wait:
+            self.queue.add_after(ref, wait)
             return None
         return await self._observer.observe(ref)
 

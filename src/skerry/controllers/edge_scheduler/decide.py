@@ -13,6 +13,7 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.guards import allow, exceeds_floor
+from skerry.controllers.edge_scheduler.history import Story, decided
 from skerry.controllers.edge_scheduler.observe import Gone, Observed
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
 from skerry.logic.fleet.placement.records import Destination
@@ -43,6 +44,8 @@ class SlicePlan(Plan):
     receivers: int = 0
     before: tuple[Action, ...] = ()
     examine: bool = False
+    # What is to be recorded before any of it.
+    story: Story | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,15 @@ def decide(
     givers = [
         action for write in found.givers if (action := _removed(observed, write.name)) is not None
     ]
+    actions = [*receivers, *givers]
     return SlicePlan(
-        [*receivers, *givers],
+        actions,
         allowed.announcements,
         allowed.look_again_seconds,
         observed=observed,
         receivers=len(receivers),
         before=allowed.before,
+        story=decided(observed, wanted.destinations, given) if actions else None,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from skerry.api.edge import (
+    CHANGED_BY,
     CONFIRM,
     EDGE_PLACEMENTS,
     LOCATION_CONSENT_NAME,
@@ -20,7 +21,7 @@ from skerry.api.edge import (
     placement_of_slice,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
-from skerry.api.objects import Object
+from skerry.api.objects import Object, labels_of
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.memory import Causes
@@ -38,6 +39,9 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.placement.slices import base_names
 
+# Labels that a cause names; the others are counted.
+_MAX_LABELS = 3
+
 _log = Logger(NAME)
 
 
@@ -54,13 +58,17 @@ class EventHandlers:
         follow_workspaces: Callable[[], None],
         enqueue_consent: Callable[[Iterable[str]], None],
         guards: GuardReports,
+        *,
+        is_started: Callable[[], bool] = lambda: True,
     ) -> None:
         """*take_echo* says whether an event of a slice is of our own write (``write_overlay``).
 
         *enqueue_consent* gets the inventory workspaces with news about their grants, *guards*
-        hears of guards and of what they hold.
+        hears of guards and of what they hold. Until *is_started* events tell what there is, and not
+        what has changed.
         """
         self._guards = guards
+        self._is_started = is_started
         self._enqueue_consent = enqueue_consent
         # Inventory workspaces that enforce, and whose LocationConsent does not say so yet.
         self._unrecorded: set[str] = set()
@@ -90,12 +98,13 @@ class EventHandlers:
             self._index.put_placement(placement)
             if placement.workspaces is not None:
                 self._follow_workspaces()
-        self._enqueue_all([ref], Cause("EdgePlacement", ref))
+        cause = self._cause("EdgePlacement", ref, old, new)
+        self._enqueue_all([ref], cause)
         if old is None or new is None:
             # Another placement's further slices may have to give way to this one's own.
             bases = [edge_placement_ref(ref.cluster, name) for name in base_names(ref.name)]
             known = [base for base in bases if self._index.placement(base) is not None]
-            self._enqueue_all(known, Cause("EdgePlacement", ref))
+            self._enqueue_all(known, cause)
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -106,7 +115,7 @@ class EventHandlers:
             touched = self._index.remove_location(ref)
         else:
             touched = self._index.put_location(location_of(new))
-        self._touched("Location", ref, touched)
+        self._touched("Location", ref, touched, old, new)
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -117,7 +126,7 @@ class EventHandlers:
             touched = self._index.remove_sync_target(ref) | self._guards.state.keeping(ref)
         else:
             touched = self._index.put_sync_target(sync_target_of(new))
-        self._touched("SyncTarget", ref, touched)
+        self._touched("SyncTarget", ref, touched, old, new)
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -130,7 +139,7 @@ class EventHandlers:
         else:
             labels = new["metadata"].get("labels") or {}
             touched = self._index.put_workspace(cluster, labels, ref)
-        self._touched("Workspace", ref, touched)
+        self._touched("Workspace", ref, touched, old, new)
 
     def grant_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -147,7 +156,7 @@ class EventHandlers:
                 touched |= self._index.put_memory(ref.cluster, enforced=True)
             self._follow_workspaces()
         self._enqueue_consent([ref.cluster])
-        self._touched("LocationGrant", ref, touched)
+        self._touched("LocationGrant", ref, touched, old, new)
 
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
         """Take what a LocationConsent remembers, once it has caught up with the grants."""
@@ -163,7 +172,7 @@ class EventHandlers:
             self._follow_workspaces()
         touched = self._index.put_memory(ref.cluster, enforced=enforced)
         self._enqueue_consent([ref.cluster])
-        self._touched("LocationConsent", ref, touched)
+        self._touched("LocationConsent", ref, touched, old, new)
 
     def guard_changed(self, old: Object | None, new: Object | None) -> None:
         """Take a guard; every placement it may be about is decided on anew."""
@@ -182,7 +191,8 @@ class EventHandlers:
             self._follow_workspaces()
             self._guards.enqueue(ref)
         placements = (each.ref for each in self._index.placements())
-        self._touched("PlacementGuard", ref, [p for p in placements if known.reaches(ref, p)])
+        touched = {each for each in placements if known.reaches(ref, each)}
+        self._touched("PlacementGuard", ref, touched, old, new)
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Enqueue the placement of a slice, unless the event is of our own write."""
@@ -195,19 +205,52 @@ class EventHandlers:
         for owner in sorted({changed.name, *owners}):
             ref = edge_placement_ref(changed.cluster, owner)
             if self._index.placement(ref) is not None:
-                self._enqueue_all([ref], Cause("SinglePlacementSlice", changed))
+                self._enqueue_all([ref], self._cause("SinglePlacementSlice", changed, old, new))
 
-    def _touched(self, kind: str, ref: ObjectRef, touched: Iterable[ObjectRef]) -> None:
+    def _touched(
+        self,
+        kind: str,
+        ref: ObjectRef,
+        touched: set[ObjectRef],
+        old: Object | None,
+        new: Object | None,
+    ) -> None:
         _log.info(f"queueing {kind}", v=3, key=ref.qualified_name)
         if self._index.consent.is_used:
             self._enqueue_consent(self._index.consent.take_changed())
         # Sorted, here and wherever a set becomes a queue: a run then repeats from its seed.
-        self._enqueue_all(sorted(touched), Cause(kind, ref))
+        if touched:
+            self._enqueue_all(sorted(touched), self._cause(kind, ref, old, new))
+
+    def _cause(self, kind: str, ref: ObjectRef, old: Object | None, new: Object | None) -> Cause:
+        """Return what an event tells of its cause; of a deletion nobody says whose it was."""
+        metadata = (new or old or {}).get("metadata") or {}
+        by = (metadata.get("annotations") or {}).get(CHANGED_BY, "") if new is not None else ""
+        version = str(metadata.get("resourceVersion", ""))
+        uid = str(metadata.get("uid", "")) if new is None else ""
+        return Cause(kind, ref, _change(old, new), version, by, uid, initial=not self._is_started())
 
     def _enqueue_all(self, refs: Iterable[ObjectRef], cause: Cause) -> None:
         for ref in refs:
             self._causes.note(ref, cause)
             self._enqueue(ref)
+
+
+def _change(old: Object | None, new: Object | None) -> str:
+    """Return what changed about an object, in a few words."""
+    if new is None:
+        return "deleted"
+    if old is None:
+        return "created"
+    before, after = labels_of(old), labels_of(new)
+    if before != after:
+        words = [f"{key}={after[key]}" for key in after if before.get(key) != after[key]]
+        words += [f"{key} removed" for key in before if key not in after]
+        more = f" and {len(words) - _MAX_LABELS} more" if len(words) > _MAX_LABELS else ""
+        return f"label {', '.join(words[:_MAX_LABELS])}{more}"
+    if old.get("spec") != new.get("spec"):
+        return "spec changed"
+    return "changed"
 
 
 def _stage(placement: Object) -> tuple[object, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.decide import SlicePlan
+from skerry.controllers.edge_scheduler.history import HistoryWriter, ended
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import NAME, Cause, Gone
 from skerry.kit.log import Logger
@@ -37,12 +38,16 @@ class LoggingExecutor(Executor):
         overlay: WriteRecorder,
         memory: PlacementMemory,
         reconciling: Callable[[ObjectRef], None],
+        history: HistoryWriter | None = None,
         *,
         metrics: RuntimeMetrics,
         dry_run: bool = False,
         announce: Announce | None = None,
     ) -> None:
-        """*reconciling* hears of each placement that a plan is for, before it is carried out."""
+        """*reconciling* hears of each placement that a plan is for, before it is carried out.
+
+        *history* records what a plan decides, before it is carried out.
+        """
         # What is written before slices is no slice, and nothing for their overlay.
         self._first = Executor(client, NAME, metrics=metrics, dry_run=dry_run, announce=announce)
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run, overlay=overlay)
@@ -51,6 +56,7 @@ class LoggingExecutor(Executor):
         self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
         self._memory = memory
         self._reconciling = reconciling
+        self._history = history
         self._writes = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
@@ -58,6 +64,11 @@ class LoggingExecutor(Executor):
             return await super().execute(plan)
         observed = plan.observed
         if isinstance(observed, Gone):
+            if self._history is not None:
+                known = self._memory.result(observed.ref)
+                await self._history.end(
+                    observed.ref, ended(observed, known.destinations if known is not None else 0)
+                )
             self._memory.forget(observed.ref)
             return []
         self._reconciling(observed.ref)
@@ -68,15 +79,19 @@ class LoggingExecutor(Executor):
         if plan.examine:
             self._memory.guards.examine(observed.ref)
         await self._first.execute(Plan(plan.before, plan.announcements))
+        if plan.story is not None and self._history is not None:
+            await self._history.write(observed.ref, plan.story)
         first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
         outcomes = await super().execute(Plan(first, unordered=True))
         outcomes += await super().execute(Plan(rest, unordered=True))
+        if self._history is not None:
+            self._history.settled(observed.ref)
         if observed.tracked and self._writes:
             self._memory.running.note(observed.ref, observed.destinations)
         self._memory.guards.settle(observed)
         for outcome in outcomes:
-            _log_slice(outcome, observed.cause or Cause("EdgePlacement", observed.ref))
-        self._memory.causes.discharge(observed.ref, observed.cause)
+            _log_slice(outcome, observed.causes.newest or Cause("EdgePlacement", observed.ref))
+        self._memory.causes.discharge(observed.ref, observed.causes)
         return outcomes
 
 

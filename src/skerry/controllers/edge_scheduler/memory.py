@@ -7,29 +7,46 @@ handlers write it.
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import islice
+
+from skerry.api.kcp.history import MAX_CAUSES
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.observe import Cause, Observed, Result
+from skerry.controllers.edge_scheduler.observe import NO_CAUSE, Cause, Gathered, Observed, Result
 
 
 class Causes:
-    """The event that enqueued a placement last, for the log line that names it."""
+    """The events that enqueued a placement since it was last reconciled.
+
+    The last few are kept, and all are counted: a storm of changes is one decision.
+    """
 
     def __init__(self) -> None:
-        self._causes: dict[ObjectRef, Cause] = {}
+        self._causes: dict[ObjectRef, tuple[deque[Cause], int]] = {}
 
     def note(self, ref: ObjectRef, cause: Cause) -> None:
-        self._causes[ref] = cause
+        known, count = self._causes.get(ref) or (deque(maxlen=MAX_CAUSES), 0)
+        known.appendleft(cause)
+        self._causes[ref] = known, count + 1
 
-    def of(self, ref: ObjectRef) -> Cause | None:
-        """Return what enqueued a placement; None where no event is known."""
-        return self._causes.get(ref)
+    def of(self, ref: ObjectRef) -> Gathered:
+        """Return what enqueued a placement."""
+        found = self._causes.get(ref)
+        return NO_CAUSE if found is None else Gathered(tuple(found[0]), found[1])
 
-    def discharge(self, ref: ObjectRef, cause: Cause | None) -> None:
-        """Say that what *cause* asked for is done; a later one stays."""
-        if cause is not None and self._causes.get(ref) == cause:
+    def discharge(self, ref: ObjectRef, done: Gathered) -> None:
+        """Say that what these causes asked for is done; later ones stay."""
+        found = self._causes.get(ref)
+        if found is None or not done.total:
+            return
+        known, count = found
+        later = count - done.total
+        if later <= 0:
             del self._causes[ref]
+        else:
+            self._causes[ref] = deque(islice(known, later), MAX_CAUSES), later
 
 
 class PlacementMemory:

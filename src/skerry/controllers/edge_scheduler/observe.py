@@ -32,6 +32,7 @@ from skerry.runtime.informer import Informer
 from skerry.runtime.write_overlay import InformerOverlay
 
 if TYPE_CHECKING:
+    from skerry.controllers.edge_scheduler.history import Recording
     from skerry.controllers.edge_scheduler.memory import PlacementMemory
 
 NAME = "edge-scheduler"
@@ -43,10 +44,32 @@ _log = Logger(NAME)
 
 
 class Cause(NamedTuple):
-    """The object whose event enqueued a placement."""
+    """The object whose event enqueued a placement, and what is known of its change.
+
+    ``initial``: it was there when we started, so it changed nothing.
+    """
 
     kind: str
     ref: ObjectRef
+    change: str = ""
+    resource_version: str = ""
+    changed_by: str = ""
+    uid: str = ""
+    initial: bool = False
+
+
+class Gathered(NamedTuple):
+    """The causes of a reconcile: the last of them, newest first, and how many there were."""
+
+    known: tuple[Cause, ...] = ()
+    total: int = 0
+
+    @property
+    def newest(self) -> Cause | None:
+        return self.known[0] if self.known else None
+
+
+NO_CAUSE = Gathered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +107,7 @@ class Gone:
     """A placement that is no more."""
 
     ref: ObjectRef
+    causes: Gathered = NO_CAUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +122,7 @@ class Observed:
     slices: Mapping[str, Object] = field(default_factory=dict)
     # Names that its slices may have, in order.
     page_names: tuple[str, ...] = ()
-    cause: Cause | None = None
+    causes: Gathered = NO_CAUSE
     # The Locations that its strategy chose; None without one.
     chosen: frozenset[ObjectRef] | None = None
     # What grants have to do with it, and the Locations that refuse it; where there are grants.
@@ -108,6 +132,8 @@ class Observed:
     tracked: bool = False
     # What guards have to know of it; None where none of them has a say.
     guarded: Guarded | None = None
+    # What to record decisions with; None where none are recorded.
+    history: Recording | None = None
 
 
 def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
@@ -126,8 +152,13 @@ class Observer:
         memory: PlacementMemory,
         client: Client,
         limit: int,
+        recording: Callable[[ObjectRef, Object], Recording | None] | None = None,
     ) -> None:
-        """*limit* is how many destinations a slice may hold."""
+        """*limit* is how many destinations a slice may hold.
+
+        *recording* returns what the decisions about a placement are recorded with.
+        """
+        self._recording = recording
         self._index = index
         self._placements = placements
         self._slices = slices
@@ -141,7 +172,7 @@ class Observer:
         obj = self.placement(ref)
         if obj is None:
             _log.info("object deleted before handled", v=2, key=ref.qualified_name)
-            return Gone(ref)
+            return self._gone(ref)
         if is_being_deleted(obj) and not has_finalizer(obj):
             return None
         await self.recall(ref)
@@ -150,7 +181,7 @@ class Observer:
             # No waiting in here: the index and the caches are read at one moment.
             obj = self.placement(ref)
             if obj is None:
-                return Gone(ref)
+                return self._gone(ref)
             observed = self._observed(ref, obj)
             guarded = self._memory.guards.observe(observed, obj)
             if not isinstance(guarded, Unread):
@@ -161,21 +192,31 @@ class Observer:
             for piece in await self._read_pages(ref, unread.pages):
                 self._memory.guards.note(ref, destinations_in(piece))
 
+    def _gone(self, ref: ObjectRef) -> Gone:
+        return Gone(ref, self._memory.causes.of(ref))
+
     def placement(self, ref: ObjectRef) -> Object | None:
         """Return the EdgePlacement called *ref*."""
         return self._placements.index.get(Key(ref.cluster, "", ref.name))
 
     def _observed(self, ref: ObjectRef, obj: Object) -> Observed:
         metadata = obj["metadata"]
-        owner, cause = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
+        owner, causes = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
         placement = self._index.placement(ref)
         generation = int(metadata.get("generation") or 0)
         if is_being_deleted(obj):
             slices = self._pages(ref, 0)[0]
-            return Observed(ref, owner, Result(generation), slices=slices, cause=cause)
+            return Observed(
+                ref,
+                owner,
+                Result(generation),
+                slices=slices,
+                causes=causes,
+                history=self._recorded(ref, obj),
+            )
         if placement is None or placement.errors:
             errors = placement.errors if placement is not None else ()
-            return Observed(ref, owner, Result(generation, errors=errors), cause=cause)
+            return Observed(ref, owner, Result(generation, errors=errors), causes=causes)
         index, inventory = self._index, self._index.inventory
         running = self._memory.running.destinations(ref)
         pairs = {each.location_ref for each in running}
@@ -202,12 +243,16 @@ class Observer:
             destinations,
             slices,
             names,
-            cause,
+            causes,
             frozenset(inventory.location_at(n).ref for n in found.locations) if strategy else None,
             found if granted else None,
             tuple(inventory.location_at(n).ref for n in found.refused) if granted else (),
             bool(found.refused),
+            history=self._recorded(ref, obj),
         )
+
+    def _recorded(self, ref: ObjectRef, obj: Object) -> Recording | None:
+        return self._recording(ref, obj) if self._recording is not None else None
 
     def _consent(self, found: Chosen) -> Consent | None:
         """Return what grants have to do with a placement."""

@@ -14,7 +14,6 @@ from skerry.controllers.edge_scheduler.events import EventHandlers
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import Causes
-from skerry.controllers.edge_scheduler.observe import Cause
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice
 from tests.kit.chain import building
@@ -58,6 +57,10 @@ class World:
         self.enqueued.clear()
         return found
 
+    def cause_of(self, ref: ObjectRef) -> tuple[str, ObjectRef] | None:
+        newest = self.causes.of(ref).newest
+        return None if newest is None else (newest.kind, newest.ref)
+
     def place(self, name: str = "p", *selectors: Object, **spec: Any) -> Object:
         obj = building.placement(name, *(selectors or ({},)), **spec)
         self.handlers.placement_changed(None, obj)
@@ -80,7 +83,7 @@ def test_a_placement_enqueues_itself_and_is_in_the_table() -> None:
     world = World()
     obj = world.place()
     assert world.taken() == [P]
-    assert world.causes.of(P) == Cause("EdgePlacement", P)
+    assert world.cause_of(P) == ("EdgePlacement", P)
     assert world.table.placement(P) is not None
     world.handlers.placement_changed(obj, None)
     assert world.taken() == [P]
@@ -102,7 +105,7 @@ def test_a_placement_that_comes_or_goes_enqueues_the_one_that_counts_on_its_name
     obj = world.place("p-2")
     second = edge_placement_ref("wmw", "p-2")
     assert world.taken() == [second, P]
-    assert world.causes.of(P) == Cause("EdgePlacement", second)
+    assert world.cause_of(P) == ("EdgePlacement", second)
     world.handlers.placement_changed(obj, None)
     assert world.taken() == [second, P]
     world.place("q-2")
@@ -125,7 +128,7 @@ def test_a_location_enqueues_the_placements_that_it_joins_and_leaves() -> None:
     dev = building.location("l", {"env": "dev"}, {})
     world.handlers.location_changed(None, dev)
     assert world.taken() == [P]
-    assert world.causes.of(P) == Cause("Location", location_ref("imw", "l"))
+    assert world.cause_of(P) == ("Location", location_ref("imw", "l"))
     prod = building.location("l", {"env": "prod"}, {})
     world.handlers.location_changed(dev, prod)
     assert world.taken() == [P, edge_placement_ref("wmw", "q")]
@@ -162,7 +165,7 @@ def test_the_labels_of_a_workspace_enqueue_who_selects_by_them() -> None:
     }
     world.handlers.workspace_changed(None, space)
     assert world.taken() == [P]
-    assert world.causes.of(P) == Cause("Workspace", workspace_ref("root", "imw"))
+    assert world.cause_of(P) == ("Workspace", workspace_ref("root", "imw"))
     world.handlers.workspace_changed(space, None)
     assert world.taken() == [P]
     world.handlers.workspace_changed(None, {**space, "spec": {}})
@@ -203,7 +206,7 @@ def test_a_slice_enqueues_its_placement_its_former_one_and_its_namesake() -> Non
     world.taken()
     world.handlers.slice_changed(a_slice("p-2", "p"), a_slice("p-2", "q"))
     assert world.taken() == [edge_placement_ref("wmw", name) for name in ("p", "p-2", "q")]
-    assert world.causes.of(P) == Cause("SinglePlacementSlice", slice_ref("wmw", "p-2"))
+    assert world.cause_of(P) == ("SinglePlacementSlice", slice_ref("wmw", "p-2"))
     world.handlers.slice_changed(a_slice("x", None), None)
     assert world.taken() == [], "no placement has anything to do with it"
 
@@ -232,3 +235,27 @@ def test_events_without_any_object_are_no_events() -> None:
     ):
         handler(None, None)
     assert world.taken() == []
+
+
+def a_location(by: str = "", **labels: str) -> Object:
+    obj = building.location("l", labels)
+    obj["metadata"]["resourceVersion"] = "7"
+    if by:
+        obj["metadata"]["annotations"]["edge.kcp.io/changed-by"] = by
+    return obj
+
+
+def test_a_cause_says_what_changed_and_who_did_it_but_not_who_deleted() -> None:
+    world = World()
+    world.place("p", equal(env="prod"))
+    old, new = a_location(env="prod"), a_location(by="ann", env="dr", tier="a")
+    for before, after, reported in (
+        (None, old, ("created", "")),
+        (old, new, ("label env=dr, tier=a", "ann")),
+        (new, old, ("label env=prod, tier removed", "")),
+        (old, None, ("deleted", "")),
+    ):
+        world.handlers.location_changed(before, after)
+        newest = world.causes.of(P).newest
+        assert newest is not None
+        assert (newest.change, newest.changed_by, newest.resource_version) == (*reported, "7")

@@ -18,7 +18,14 @@ from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
-from skerry.controllers.edge_scheduler.observe import Cause, Gone, Observed, Result
+from skerry.controllers.edge_scheduler.observe import (
+    NO_CAUSE,
+    Cause,
+    Gathered,
+    Gone,
+    Observed,
+    Result,
+)
 from skerry.kit import log
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import Destination
@@ -31,6 +38,7 @@ NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
 P = edge_placement_ref("wmw", "p")
 CAUSE = Cause("Location", location_ref("imw", "l"))
+CAUSES = Gathered((CAUSE,), 1)
 HERE = (Destination("imw", "l", "t", "u"),)
 
 
@@ -96,7 +104,7 @@ def plan(*, tracked: bool = False) -> SlicePlan:
     creates: list[Action] = [
         Create(target(name), {"metadata": {"name": name}}, "SliceMissing") for name in ("b", "c")
     ]
-    observed = Observed(P, SliceOwner("p", "u"), Result(1), HERE, cause=CAUSE, tracked=tracked)
+    observed = Observed(P, SliceOwner("p", "u"), Result(1), HERE, causes=CAUSES, tracked=tracked)
     actions = [*creates, Delete(target("a"), "SliceSurplus")]
     return SlicePlan(actions, observed=observed, receivers=2)
 
@@ -118,7 +126,7 @@ def test_no_giver_goes_if_a_receiver_could_not_be_written() -> None:
 
 
 def test_the_cause_is_discharged_when_the_work_is_done_and_not_when_it_failed() -> None:
-    for world, left in ((World(), None), (World("c"), CAUSE)):
+    for world, left in ((World(), NO_CAUSE), (World("c"), CAUSES)):
         world.memory.causes.note(P, CAUSE)
         with suppress(ApiError):
             world.execute(plan())

@@ -8,7 +8,7 @@ from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import Causes, PlacementMemory
-from skerry.controllers.edge_scheduler.observe import Cause, Observed, Result
+from skerry.controllers.edge_scheduler.observe import NO_CAUSE, Cause, Gathered, Observed, Result
 from skerry.logic.fleet.placement.destination import DestinationTable
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
@@ -18,22 +18,33 @@ FIRST = Cause("Location", location_ref("imw", "a"))
 SECOND = Cause("Location", location_ref("imw", "b"))
 
 
-def test_asking_for_a_cause_does_not_take_it_away() -> None:
+def test_asking_for_causes_does_not_take_them_away() -> None:
     causes = Causes()
-    assert causes.of(P) is None
+    assert causes.of(P) == NO_CAUSE
     causes.note(P, FIRST)
-    assert causes.of(P) == causes.of(P) == FIRST
+    assert causes.of(P) == causes.of(P) == Gathered((FIRST,), 1)
 
 
-def test_a_cause_that_came_during_the_work_outlives_the_one_it_was_done_for() -> None:
+def test_causes_that_came_during_the_work_outlive_those_it_was_done_for() -> None:
     causes = Causes()
     causes.note(P, FIRST)
+    done = causes.of(P)
     causes.note(P, SECOND)
-    causes.discharge(P, FIRST)
-    assert causes.of(P) == SECOND
-    causes.discharge(P, SECOND)
-    assert causes.of(P) is None
-    causes.discharge(P, None)
+    assert causes.of(P) == Gathered((SECOND, FIRST), 2)
+    causes.discharge(P, done)
+    assert causes.of(P) == Gathered((SECOND,), 1)
+    causes.discharge(P, causes.of(P))
+    assert causes.of(P) == NO_CAUSE
+    causes.discharge(P, NO_CAUSE)
+
+
+def test_of_a_storm_the_last_causes_are_kept_and_all_are_counted() -> None:
+    causes = Causes()
+    for _ in range(1000):
+        causes.note(P, FIRST)
+    causes.note(P, SECOND)
+    found = causes.of(P)
+    assert (found.newest, len(found.known), found.total) == (SECOND, 20, 1001)
 
 
 def memory() -> PlacementMemory:
@@ -53,4 +64,4 @@ def test_results_and_choices_are_those_found_last_until_the_placement_is_gone() 
     assert found.chosen(P) == chosen, "without a strategy nothing was chosen anew"
     found.causes.note(P, FIRST)
     found.forget(P)
-    assert (found.result(P), found.chosen(P), found.causes.of(P)) == (None, None, None)
+    assert (found.result(P), found.chosen(P), found.causes.of(P)) == (None, None, NO_CAUSE)

@@ -24,6 +24,7 @@ from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import (
     BY_PLACEMENT,
     Cause,
+    Gathered,
     Gone,
     Observed,
     Observer,
@@ -204,7 +205,7 @@ def test_observing_twice_says_the_same_and_takes_nothing_away() -> None:
     world.memory.causes.note(ref, cause)
     first = world.observed()
     assert world.observed() == first
-    assert first.cause == world.memory.causes.of(ref) == cause
+    assert first.causes == world.memory.causes.of(ref) == Gathered((cause,), 1)
     assert world.memory.result(ref) is None
 
 

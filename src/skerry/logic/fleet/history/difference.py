@@ -13,7 +13,7 @@ from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import Cause, Decision, Reason
 from skerry.logic.fleet.placement.records import Destination
 
-# Reasons that are told apart in one change of slices.
+# Reasons that are kept apart in one change of slices.
 _MAX_REASONS = 8
 # Destinations whose own reasons are found out; beyond, it is a change of so much that the cause
 # says more than ten thousand reasons would.

@@ -23,7 +23,7 @@ _BEYOND_SLOTS = 1 << 31
 
 
 class UnknownThen(Exception):
-    """Why the state at a time cannot be told, in a sentence."""
+    """Why the state at a time cannot be known, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 from pyroaring import BitMap
 
-from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT
+from skerry.api.edge import API_VERSION, DECIDED_BY, SOURCE_PLACEMENT
 from skerry.api.kcp.history import CHANGES, MAX_CAUSES, MAX_NAMED, Change
 from skerry.api.objects import Object
 from skerry.kit.timestamps import parse_rfc3339, rfc3339_micro
@@ -137,20 +137,16 @@ def records_of(
     follows: int,
     head: Head | None,
     now: datetime,
-    known: frozenset[str] = frozenset(),
     store: str = "",
 ) -> list[Object]:
     """Return decisions as objects, chained to *head* and to each other, in order.
 
-    *follows* is the store revision that they follow from. Those in *known*, by the digest of their
-    content, are written already.
+    *follows* is the store revision that they follow from.
     """
     found: list[Object] = []
     for page in (page for decision in decisions for page in _pages(decision)):
         body = _body(page, subject, maker, now, store)
         content = _content(body)
-        if content in known:
-            continue
         revision = max(follows, head.order.revision if head is not None else 0)
         same = head is not None and head.order.revision == revision
         counter = head.order.counter + 1 if same and head is not None else 0
@@ -301,7 +297,10 @@ def _cause(cause: Cause) -> dict[str, str]:
 def _object(body: Mapping[str, Any], placement: str, order: Order) -> Object:
     metadata = {
         "name": name_for(placement, order),
-        "labels": {SOURCE_PLACEMENT: label_for(placement)},
+        "labels": {
+            SOURCE_PLACEMENT: label_for(placement),
+            DECIDED_BY: body["by"]["controller"],
+        },
     }
     return {"apiVersion": API_VERSION, "kind": "DecisionRecord", "metadata": metadata, **body}
 

@@ -17,7 +17,7 @@ _NOTHING = "\N{EN DASH}"
 
 
 class Selection(NamedTuple):
-    """Which records are to be told: since when, about which Location, about which object."""
+    """Which records are to be shown: since when, about which Location, about which object."""
 
     since: datetime | None = None
     location: str = ""

@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE_SECONDS, TAINTS, location_ref
+from skerry.api.edge import (
+    CHANGED_BY,
+    EDGE_PLACEMENTS,
+    HEARTBEAT_LEASE_SECONDS,
+    TAINTS,
+    location_ref,
+)
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
 from skerry.logic.fleet.placement.strategy import Strategy, strategy_of, taints_of
@@ -114,7 +120,7 @@ def is_ready(obj: Object) -> bool:
 
 
 _KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
-_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS, HEARTBEAT_LEASE_SECONDS)
+_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS, HEARTBEAT_LEASE_SECONDS, CHANGED_BY)
 
 
 def lean_location(obj: Object) -> dict[str, Any]:

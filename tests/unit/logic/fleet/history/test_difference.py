@@ -49,7 +49,7 @@ def test_ten_thousand_with_one_reason_are_one_decision() -> None:
     assert found.reason == Reason("R", "0")
 
 
-def test_revisions_are_told_apart() -> None:
+def test_revisions_are_kept_apart() -> None:
     before, after = standings(1, 2, revision=41), standings(1, 2, revision=42)
     moved = tuple(map(Move, before, after))
     left = standings(3, revision=41)

@@ -87,7 +87,7 @@ def test_from_a_corrupt_record_on_the_state_is_unknown_until_a_checkpoint() -> N
     assert state_at(again, history.now, FAR).standings == history.present
 
 
-def test_an_object_that_has_no_name_of_a_record_is_told_and_changes_nothing() -> None:
+def test_an_object_that_has_no_name_of_a_record_is_reported_and_changes_nothing() -> None:
     history = random_history(3)
     line = timeline([*history.records, {"metadata": {"name": "mine"}}])
     assert line.strangers

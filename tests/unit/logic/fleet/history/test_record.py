@@ -45,13 +45,6 @@ def test_a_repeated_decision_has_the_same_name_whenever_it_is_repeated() -> None
     assert first["metadata"] != other["metadata"]
 
 
-def test_what_is_written_already_is_not_written_again() -> None:
-    [first] = made(joined(3))
-    order = order_of(first["metadata"]["name"])  # type: ignore[index]
-    assert order is not None
-    assert made(joined(3), known=frozenset([order.content])) == []
-
-
 def test_every_record_of_a_history_is_one_that_the_server_accepts() -> None:
     for seed in range(20):
         for obj in random_history(seed).records:

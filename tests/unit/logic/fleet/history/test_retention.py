@@ -70,9 +70,9 @@ def test_no_retention_drops_everything() -> None:
     st.integers(1, 20),
 )
 def test_a_second_look_finds_nothing_to_drop(
-    ages: list[tuple[int, bool]], days: int, most: int
+    ages: list[tuple[int, bool]], days: int, limit: int
 ) -> None:
-    limits = Limits(age=timedelta(days=days), records=most)
+    limits = Limits(age=timedelta(days=days), records=limit)
     records = [
         kept(timedelta(days=age), number, checkpoint=int(is_checkpoint))
         for number, (age, is_checkpoint) in enumerate(sorted(ages, reverse=True))

@@ -38,7 +38,7 @@ def test_the_story_of_one_location() -> None:
     assert len(selected(line, Selection(since=history.now))) == 1
 
 
-def test_the_end_of_a_placement_is_told_to_those_that_were_there() -> None:
+def test_the_end_of_a_placement_is_reported_to_those_that_were_there() -> None:
     history = History()
     history.become({OSLO.destination: OSLO})
     end = Decision("Left", (), Reason("PlacementDeleted"), everybody=1)

@@ -1,0 +1,230 @@
+"""Every change of a slice is recorded before it happens, and the records tell the same story."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import suppress
+
+import orjson
+import pytest
+
+from skerry.api.edge import (
+    DECISION_RECORDS,
+    EDGE_PLACEMENTS,
+    SINGLE_PLACEMENT_SLICES,
+    edge_placement_ref,
+    placement_of_slice,
+)
+from skerry.api.errors import ApiError
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.history.chain import verify
+from skerry.logic.fleet.history.fold import folded, timeline
+from skerry.logic.fleet.history.record import in_order
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import destinations_in
+from tests.kit.chain.edge_scheduler_hub import SMALL_SLICES, Hub, People, equal
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS
+
+_FEW = range(min(len(SEEDS), max(len(SEEDS) // 6, 3)))
+
+
+def placement_of_record(obj: Object) -> ObjectRef:
+    ref = ObjectRef.of(DECISION_RECORDS.group_resource, obj)
+    return edge_placement_ref(ref.cluster, obj["placement"]["name"])
+
+
+def reported(records: list[Object]) -> set[Destination]:
+    line = timeline(records)
+    assert not line.broken
+    assert not line.strangers
+    return set(folded(line, len(line.records)).standings)
+
+
+async def recorded(hub: Hub) -> dict[ObjectRef, list[Object]]:
+    found: dict[ObjectRef, list[Object]] = defaultdict(list)
+    for obj in await hub.everything(DECISION_RECORDS):
+        found[placement_of_record(obj)].append(obj)
+    return found
+
+
+async def assert_reported(hub: Hub) -> None:
+    """Check that the records of each placement add up to what its slices hold."""
+    records = await recorded(hub)
+    placed = {
+        ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj): obj
+        for obj in await hub.everything(EDGE_PLACEMENTS)
+    }
+    destinations = await hub.destinations()
+    for ref in placed:
+        assert reported(records.get(ref, [])) == set(destinations.get(ref, ()))
+
+
+async def assert_recorded_before(hub: Hub) -> None:
+    """Check that at no moment a slice held, or had lost, what no record had reported before."""
+    slices: dict[str, Object] = {}
+    records: dict[ObjectRef, list[Object]] = defaultdict(list)
+    kinds = (DECISION_RECORDS.group_resource, SINGLE_PLACEMENT_SLICES.group_resource)
+    for event in await hub.store.history("", after=0, limit=1_000_000):
+        _, group, resource, cluster, *_ = event.key.split("/")
+        kind = (group, resource.partition(":")[0])
+        if kind not in kinds or event.value is None:
+            slices.pop(event.key, None)
+            continue
+        obj = orjson.loads(event.value[event.value.index(b"{") :])
+        if kind == DECISION_RECORDS.group_resource:
+            records[edge_placement_ref(cluster, obj["placement"]["name"])].append(obj)
+            continue
+        ref = edge_placement_ref(cluster, placement_of_slice(obj))
+        before = held(slices, ref.name)
+        slices[event.key] = obj
+        after, known = held(slices, ref.name), reported(records[ref])
+        assert after - before <= known, f"revision {event.revision}: came without a record"
+        assert not (before - after) & known, f"revision {event.revision}: left without a record"
+
+
+def held(slices: dict[str, Object], placement: str) -> set[Destination]:
+    own = (each for each in slices.values() if placement_of_slice(each) == placement)
+    return {destination for each in own for destination in destinations_in(each)}
+
+
+class Owners(People):
+    """People who change what they own, and leave slices alone."""
+
+    async def act(self) -> None:
+        hub, name = self.hub, self.one_of("x", "y", "z", "u", "v")
+        placed = self.one_of(*self.placements)
+        deed = self.one_of(
+            lambda: hub.place("root:a", placed, self.selector()),
+            lambda: hub.locate("root:imw1", name, self.labels(), self.one_of({}, equal())),
+            lambda: hub.locate("root:imw1", name, self.labels(), {}),
+            lambda: hub.target("root:imw1", name, self.labels()),
+            lambda: hub.remove("root:imw1", LOCATIONS, name),
+            lambda: hub.remove("root:imw1", SYNC_TARGETS, name),
+        )
+        with suppress(ApiError):
+            await deed()
+
+
+@pytest.mark.parametrize("scheduler", ["edge-scheduler", SMALL_SLICES])
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_records_add_up_to_the_slices_after_every_event(seed: int, scheduler: str) -> None:
+    hub = Hub(seed)
+    people = Owners(hub)
+    async with hub.running("imw1", "a"), hub.controlled(scheduler):
+        for _ in range(25):
+            await people.act()
+            await asyncio.sleep(3)
+            await assert_reported(hub)
+        for records in (await recorded(hub)).values():
+            assert verify(in_order(records)) == []
+
+
+@pytest.mark.parametrize("scheduler", ["edge-scheduler", SMALL_SLICES])
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_a_scheduler_that_dies_anywhere_changes_no_slice_without_a_record(
+    seed: int, scheduler: str
+) -> None:
+    hub = Hub(seed, Rates())
+    people = Owners(hub)
+    async with hub.running("imw1", "a"):
+        for _ in range(5):  # each time by a new process that dies amid its work
+            async with hub.controlled(scheduler):
+                for _ in range(8):
+                    await people.act()
+                    await asyncio.sleep(hub.ids.fraction() * 0.1)
+        async with hub.controlled(scheduler):
+            await hub.settle()
+            await hub.assert_scheduled()
+        await assert_reported(hub)
+        await assert_recorded_before(hub)
+        revision = await hub.store.revision()
+        async with hub.controlled(scheduler):
+            await hub.settle()
+        assert await hub.store.revision() == revision, "what did not change is not recorded"
+
+
+@pytest.mark.parametrize("seed", _FEW)
+@virtual
+async def test_slices_that_somebody_edits_are_restored_and_the_story_holds(seed: int) -> None:
+    hub = Hub(seed, Rates())
+    people = People(hub)
+    async with hub.running("imw1", "imw2", "a", "b"):
+        async with hub.controlled("edge-scheduler"):
+            for _ in range(25):
+                await people.act()
+                await asyncio.sleep(hub.ids.fraction() * 2)
+            await hub.settle()
+            await hub.collect_garbage()
+            await hub.settle()
+        await assert_reported(hub)
+
+
+@virtual
+async def test_a_storm_of_changes_is_few_records_with_many_causes() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a"), hub.controlled("edge-scheduler"):
+        await hub.place("root:a", "web", equal(env="prod"))
+        for number in range(200):
+            await hub.target("root:imw1", f"t{number}", {"n": str(number)})
+            await hub.locate("root:imw1", f"l{number}", {"env": "dr"}, equal(n=str(number)))
+        await asyncio.sleep(5)
+        for number in range(200):
+            await hub.locate("root:imw1", f"l{number}", {"env": "prod"}, equal(n=str(number)))
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(5)
+        [records] = (await recorded(hub)).values()
+        assert len(reported(records)) == 200
+        assert len(records) < 30
+        assert max(int(each.get("causeCount", 0)) for each in records) > 20
+
+
+@virtual
+async def test_the_end_of_a_placement_is_recorded_and_outlives_it() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a"), hub.controlled("edge-scheduler"):
+        await hub.target("root:imw1", "t", {})
+        await hub.locate("root:imw1", "l", {}, {})
+        await hub.place("root:a", "web", {})
+        await asyncio.sleep(2)
+        await hub.remove("root:a", EDGE_PLACEMENTS, "web")
+        await asyncio.sleep(2)
+        [records] = (await recorded(hub)).values()
+        assert [each["change"] for each in in_order(records)] == ["Joined", "Left"]
+        assert in_order(records)[-1]["reason"]["code"] == "PlacementDeleted"
+        assert reported(records) == set()
+        await hub.place("root:a", "web", {})
+        await asyncio.sleep(2)
+        await hub.collect_garbage()
+        await asyncio.sleep(2)
+        [records] = (await recorded(hub)).values()
+        assert verify(in_order(records)) == []
+        await assert_reported(hub)
+
+
+@virtual
+async def test_slices_older_than_their_history_begin_with_a_checkpoint() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a"):
+        async with hub.controlled("edge-scheduler"):
+            await hub.target("root:imw1", "t", {})
+            await hub.locate("root:imw1", "l", {}, {})
+            await hub.place("root:a", "web", {})
+            await asyncio.sleep(2)
+        for records in (await recorded(hub)).values():
+            for each in records:
+                await hub.remove("root:a", DECISION_RECORDS, each["metadata"]["name"])
+        async with hub.controlled("edge-scheduler"):
+            await asyncio.sleep(2)
+            assert await recorded(hub) == {}, "nothing changed"
+            await hub.target("root:imw1", "t2", {})
+            await asyncio.sleep(2)
+        [records] = (await recorded(hub)).values()
+        assert [each["change"] for each in in_order(records)] == ["Checkpoint", "Joined"]
+        await assert_reported(hub)

@@ -1,0 +1,106 @@
+"""Why destinations come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skerry.api.edge import edge_placement_ref
+from skerry.api.objects import Object
+from skerry.logic.fleet.history.reasons import RESTORED, why_joined, why_left
+from skerry.logic.fleet.history.record import Reason
+from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.records import (
+    Destination,
+    location_of,
+    placement_of,
+    sync_target_of,
+)
+from skerry.scheduler.placement import location_chooser
+from tests.kit.chain import building
+from tests.kit.chain.building import equal, expression
+
+P = edge_placement_ref("wmw", "p")
+PROD = equal(env="prod")
+T = Destination("imw", "l", "t", "uid-t")
+
+
+def table(
+    *selectors: Object,
+    labels: dict[str, str] | None = None,
+    instances: Object | None = None,
+    target: str | None = "uid-t",
+    **spec: Any,
+) -> DestinationTable:
+    index = DestinationTable(location_chooser)
+    index.put_placement(placement_of(building.placement("p", *selectors, **spec)))
+    if labels is not None:
+        found = {} if instances is None else instances
+        index.put_location(location_of(building.location("l", labels, found)))
+    if target is not None:
+        index.put_sync_target(sync_target_of(building.sync_target("t", {}, uid=target)))
+    return index
+
+
+@pytest.mark.parametrize(
+    ("index", "code", "text"),
+    [
+        (
+            table(PROD, labels={"env": "dr"}),
+            "NotSelected",
+            "locationSelectors[0]: env must be prod",
+        ),
+        (table(PROD, labels={}), "NotSelected", "locationSelectors[0]: env must be prod"),
+        (
+            table(PROD, equal(a="b"), labels={}),
+            "NotSelected",
+            "locationSelectors[0]: env must be prod, nor does the other match",
+        ),
+        (
+            table(expression("env", "NotIn", "dr"), labels={"env": "dr"}),
+            "NotSelected",
+            "locationSelectors[0]: env must not be dr",
+        ),
+        (
+            table(expression("env", "In", "a", "b"), labels={}),
+            "NotSelected",
+            "locationSelectors[0]: env must satisfy in (a,b)",
+        ),
+        (table(labels={}), "NotSelected", "locationSelectors is empty, which selects nothing"),
+        (table(PROD), "LocationDeleted", "the Location was deleted"),
+        (table({}, labels={}, target=None), "SyncTargetDeleted", "the SyncTarget was deleted"),
+        (table({}, labels={}, target="another"), "SyncTargetDeleted", "the SyncTarget was deleted"),
+        (
+            table({}, labels={}, instances=equal(a="b")),
+            "NoInstance",
+            "instanceSelector: a must be b",
+        ),
+        (
+            table({}, labels={}, locationWorkspaceSelector=equal(org="x")),
+            "WorkspaceNotSelected",
+            "locationWorkspaceSelector: org must be x",
+        ),
+        (
+            table({}, labels={}, strategy={"numberOfLocations": 1}),
+            "PassedOver",
+            "strategy: other Locations were chosen",
+        ),
+        (DestinationTable(), "PlacementDeleted", "the EdgePlacement was deleted"),
+    ],
+)
+def test_why_a_destination_left(index: DestinationTable, code: str, text: str) -> None:
+    assert why_left(index, P, T) == Reason(code, text)
+
+
+def test_what_still_matches_was_put_there_by_somebody_else() -> None:
+    assert why_left(table({}, labels={}), P, T) == RESTORED
+
+
+def test_why_a_destination_joined() -> None:
+    found = why_joined(table(equal(a="b"), PROD, labels={"env": "prod"}), P, T)
+    assert found == Reason("Selected", "locationSelectors[1] matches")
+    assert (
+        why_joined(table({}, labels={}, strategy={"numberOfLocations": 1}), P, T).code == "Chosen"
+    )
+    assert why_joined(DestinationTable(), P, T) == Reason("Selected")
