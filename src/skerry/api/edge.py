@@ -279,6 +279,20 @@ def places_nothing(placement: Mapping[str, Any]) -> bool:
     return GUARD_FINALIZER not in (metadata.get("finalizers") or ())
 
 
+# -- conditions of StatusQueries -------------------------------------------------------------
+
+# Whether the question makes sense, whether everything it asks about was read, and whether the
+# answer is whole.
+VALID: Final = "Valid"
+COMPLETE: Final = "Complete"
+WITHIN_LIMITS: Final = "WithinLimits"
+# Why an answer is not complete.
+READING: Final = "Reading"
+KIND_NOT_SERVED: Final = "KindNotServed"
+KIND_GONE: Final = "KindGone"
+WATCH_INTERRUPTED: Final = "WatchInterrupted"
+NOT_KEPT: Final = "NotKept"
+
 # -- slices ----------------------------------------------------------------------------------
 
 # On every slice but the one that has the placement's own name.

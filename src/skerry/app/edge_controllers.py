@@ -33,12 +33,13 @@ from skerry.app.edge_environment import (
     access_by,
     endpoint,
 )
+from skerry.app.query import build_status_queries, build_summarizer
 from skerry.controllers.edge_scheduler import controller as edge_scheduler
 from skerry.controllers.mailbox import controller as mailbox
 from skerry.controllers.mailbox.observe import Provider
 from skerry.controllers.placement_translator import controller as placement_translator
 from skerry.controllers.placement_translator.settings import TranslatorSettings
-from skerry.controllers.summarizer import controller as summarizer
+from skerry.controllers.status_queries.controller import MAX_BYTES
 from skerry.controllers.tenancy import heartbeat, location
 from skerry.controllers.tenancy.placement import controller as placement
 from skerry.kit import garbage
@@ -112,6 +113,9 @@ class ControllerSettings:
     floor: bool = True
     """Whether a placement that would lose more than 50 and more than half of its destinations in
     one decision waits for a person, without any PlacementGuard; off for tests."""
+
+    query_memory: int = MAX_BYTES
+    """Bytes that all StatusQueries together may hold, about; what is beyond is not kept up."""
 
     leader_elect: bool = True
     """Whether controllers wait for their Lease before they act."""
@@ -218,23 +222,12 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
     return placement_translator.build(views, settings)
 
 
-async def _summarizer(environment: EdgeEnvironment) -> Runnable:
-    edge = await environment.provider_view(_EDGE, quiet=True)
-    recorder = EventRecorder(environment.client("base"), "summarizer", metrics=environment.metrics)
-    views = summarizer.Views(
-        environment.context(environment.following("admin", EVERYWHERE), recorder=recorder),
-        edge.factory,
-        environment.following("espw", environment.provider),
-        environment.client("base"),
-    )
-    return summarizer.build(views, workers=environment.concurrency or summarizer.WORKERS)
-
-
 EDGE_CONTROLLERS: dict[str, EdgeController] = {
     "mailbox": EdgeController(_mailbox, 10203),
     "edge-scheduler": EdgeController(_edge_scheduler, 10205),
     "placement-translator": EdgeController(_placement_translator, 10204),
-    "summarizer": EdgeController(_summarizer, 10206),
+    "summarizer": EdgeController(build_summarizer, 10206),
+    "status-queries": EdgeController(build_status_queries, 10207),
 }
 _ALL_PORT = 10203
 
@@ -276,6 +269,7 @@ async def _until_stopped(
                 announce if settings.verbosity >= 2 else None,
                 translation_of(settings),
                 settings.floor,
+                query_memory=settings.query_memory,
             )
             names = settings.only or tuple(EDGE_CONTROLLERS)
             led = [tasks.create_task(_all_led(environment, names, settings.leader_elect))]

@@ -18,7 +18,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from skerry.api.errors import ApiError, Forbidden, NotFound
@@ -27,6 +27,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.export_views import view_url
 from skerry.controllers.placement_translator.settings import TranslatorSettings
+from skerry.controllers.status_queries.controller import MAX_BYTES
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
@@ -40,6 +41,7 @@ from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import Transport, TransportError
 from skerry.wire.kubeconfig import KubeconfigError
 
+T = TypeVar("T")
 Role = Literal["espw", "root", "base", "admin"]
 
 # Flag prefixes by role: each of the first controllers had its own names for the same thing.
@@ -168,11 +170,15 @@ class EdgeEnvironment:
     history: Limits = field(default_factory=Limits)
     """How much of what was decided placements keep, unless they say something else."""
 
+    query_memory: int = MAX_BYTES
+    """Bytes that all StatusQueries together may hold."""
+
     mutation_check: bool = False
     """Whether caches notice being changed by their readers; for tests."""
 
     _views: dict[tuple[str, str], View] = field(default_factory=dict)
     _factories: dict[tuple[Role, str], InformerFactory] = field(default_factory=dict)
+    _shared: dict[type[Any], Any] = field(default_factory=dict)
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _background: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -194,6 +200,13 @@ class EdgeEnvironment:
         return ControllerContext(
             factory.client, factory, self.ids, metrics=self.metrics, recorder=recorder
         )
+
+    def shared(self, kind: type[T], build: Callable[[], T]) -> T:
+        """Return the one *kind* that the controllers of this process have, built when asked for."""
+        if kind not in self._shared:
+            self._shared[kind] = build()
+        found: T = self._shared[kind]
+        return found
 
     async def provider_view(self, export: str, *, quiet: bool = False) -> View:
         """Return the view of an export of the provider workspace, once there is one."""

@@ -111,6 +111,15 @@ Examples:
     "only to a hub on which copies have no effect, which is skerry's.",
 )
 @click.option(
+    "--query-memory",
+    type=click.IntRange(1, 1 << 20),
+    default=1024,
+    show_default=True,
+    metavar="MIB",
+    help="Memory that all StatusQueries together may hold, about, in MiB; what is beyond is not "
+    "kept up, and its condition Complete says so.",
+)
+@click.option(
     "--floor/--no-floor",
     default=True,
     show_default=True,
@@ -149,6 +158,7 @@ def controllers(
     strict_customization: bool,
     denatured_kinds: Any,
     floor: bool,
+    query_memory: int,
     log_format: Any,
     verbosity: int,
     **flags: Any,
@@ -169,6 +179,7 @@ def controllers(
         strict_customization=strict_customization,
         denatured_kinds=denatured_kinds,
         floor=floor,
+        query_memory=query_memory << 20,
         leader_elect=leader_elect,
         log_format=log_format,
         verbosity=verbosity,

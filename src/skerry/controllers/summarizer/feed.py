@@ -33,6 +33,7 @@ from skerry.controllers.summarizer.projections import (
 )
 from skerry.controllers.summarizer.watches import Cluster, KindWatches, Parked
 from skerry.logic.fleet.placement.heartbeat import LEASES
+from skerry.logic.fleet.tables.completeness import Scope
 from skerry.logic.machinery.plan import NOTHING, Plan
 from skerry.runtime.client import Selection, cluster_of
 from skerry.runtime.context import ControllerContext
@@ -114,6 +115,19 @@ class StatusFeed:
             roles,
             _KIND_WORKERS,
         )
+
+    def park(self, queue: str, key: tuple[str, ...], scope: Scope) -> None:
+        """Have a key of a queue enqueued when *scope* was read; see ``on_parked``."""
+        self.watches.park(Parked(queue, key), scope)
+
+    def on_parked(self, queue: str, enqueue: Callable[[tuple[str, ...]], None]) -> None:
+        """Have *enqueue* called with keys of a queue that waited long enough."""
+
+        def come(parked: Parked) -> None:
+            if parked.queue == queue:
+                enqueue(parked.key)
+
+        self.parked.subscribe(come)
 
     async def run(self) -> None:
         """Read what workspaces serve until cancelled; one at a time does, whoever shares it."""

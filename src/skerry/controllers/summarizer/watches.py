@@ -52,8 +52,8 @@ _PAGE = 500
 EVERY_KIND: Final = GroupResource("*", "*")
 
 
-Extraction = Callable[[Kind, Object], Any]
-"""What somebody keeps of a whole object; None: nothing."""
+Extraction = Callable[[Kind, Object, Object], Any]
+"""What somebody keeps of a whole object, beside what is kept of it anyway; None: nothing."""
 
 
 class Cluster(NamedTuple):
@@ -186,6 +186,16 @@ class KindWatches:
         found = self._by_type.get(kind) or ()
         return bool(found) and all(each.synced.is_set() for each in found)
 
+    def is_followed(self, kind: GroupResource) -> bool:
+        """Tell whether no watch of a kind is interrupted at present."""
+        return all(each.following_since is not None for each in self._by_type.get(kind) or ())
+
+    async def wait_read(self, kind: GroupResource) -> None:
+        """Wait until every present watch of a kind has been read to its end, for a while."""
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            for informer in list(self._by_type.get(kind) or ()):
+                await informer.wait_synced()
+
     def revision(self, kind: GroupResource) -> int:
         """Return how far the watches of a kind have been read; 0 when one of them has not been."""
         found = [revision_of(each.resource_version) for each in self._by_type.get(kind) or ()]
@@ -295,7 +305,7 @@ class KindWatches:
         def project(obj: Object) -> Object:
             kept = kind.project(obj)
             extraction = self._extractions.get(kind.group_resource)
-            if extraction is not None and (found := extraction(kind, obj)) is not None:
+            if extraction is not None and (found := extraction(kind, obj, kept)) is not None:
                 kept["extract"] = found
             return kept
 

@@ -25,7 +25,7 @@ from skerry.logic.fleet.query.rows import (
     FILTERED,
     MATCHED,
     Backwards,
-    Evaluator,
+    Evaluation,
     Ident,
     Row,
 )
@@ -240,7 +240,7 @@ def _cut(fold: QueryFold, over_bytes: bool) -> str:
     return ""
 
 
-def reference(plan: QueryPlan, evaluator: Evaluator, rows: Iterable[Row], cutoff: str) -> Answer:
+def reference(plan: QueryPlan, evaluator: Evaluation, rows: Iterable[Row], cutoff: str) -> Answer:
     """Compute an answer from scratch, from all rows; what the incremental one must equal."""
     found = {row.ident: row for row in rows}
     fold = QueryFold(plan, evaluator)

@@ -12,7 +12,7 @@ from typing import Any
 
 from skerry.logic.fleet.query.groups import Group, remove_sorted
 from skerry.logic.fleet.query.plan import QueryPlan
-from skerry.logic.fleet.query.rows import ABSENT_ROW, MATCHED, Evaluator, Ident, Outcome, Row
+from skerry.logic.fleet.query.rows import ABSENT_ROW, MATCHED, Evaluation, Ident, Outcome, Row
 from skerry.logic.fleet.query.values import Scalar, ordered
 
 Key = tuple[Scalar, ...]
@@ -62,7 +62,7 @@ class Ages:
 class QueryFold:
     """What the rows of a query come to."""
 
-    def __init__(self, plan: QueryPlan, evaluator: Evaluator) -> None:
+    def __init__(self, plan: QueryPlan, evaluator: Evaluation) -> None:
         self.plan = plan
         self.evaluator = evaluator
         self.counts: dict[str, int] = {}

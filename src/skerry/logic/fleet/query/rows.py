@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.query.expressions import MAX_MESSAGE, Compiled, Failure, run
 from skerry.logic.fleet.query.plan import QueryPlan
 from skerry.logic.fleet.query.values import Number, Scalar, ValueRefusal, number, ordered, scalar
 from skerry.logic.fleet.summary.freshness import LIVE, Lease, fresh_report
-from skerry.logic.fleet.summary.report import ABSENT, Report
+from skerry.logic.fleet.summary.health import HEALTHY
+from skerry.logic.fleet.summary.report import Report
 from skerry.logic.machinery.cel.values import EvaluationError
 
 Labels = Mapping[str, str]
@@ -202,6 +204,31 @@ class Evaluator:
         return scope
 
 
+class KindEvaluators:
+    """A plan about several kinds, of whose copies different parts are kept."""
+
+    def __init__(self, by_kind: Mapping[GroupResource, Evaluator]) -> None:
+        self._by_kind = by_kind
+
+    def _of(self, row: Row) -> Evaluator:
+        return self._by_kind[row.ident.item.group_resource]
+
+    def outcome(self, row: Row) -> Outcome:
+        return self._of(row).outcome(row)
+
+    def selected(self, row: Row) -> tuple[Scalar, ...]:
+        return self._of(row).selected(row)
+
+    def shown(self, row: Row, show: Compiled | None) -> Scalar:
+        return self._of(row).shown(row, show)
+
+    def order_key(self, row: Row) -> tuple[Any, ...]:
+        return self._of(row).order_key(row)
+
+
+Evaluation = Evaluator | KindEvaluators
+
+
 class _Scope(dict[str, Any]):
     """Variables of a row. Reading a part that failed fails."""
 
@@ -260,5 +287,5 @@ def _failed(column: str, error: Exception) -> RowError:
     return RowError(column, str(error)[:MAX_MESSAGE])
 
 
-# What stands for the copy of a row of Destinations, which has none: only the Lease says anything.
-EDGE: Final[Copy] = (Report(delivered=True, health=ABSENT.health),)
+# What stands for the copy of a row of Destinations, which has none: the Lease says how it fares.
+EDGE: Final[Copy] = (Report(delivered=True, health=HEALTHY),)

@@ -186,7 +186,7 @@ def test_after_every_change_the_answer_is_the_one_from_scratch(
         apply(tables, change)
     known = {}
     for ref, cluster, each in QUERIES:
-        tables.start(ref, cluster, each, POSITIONS)
+        tables.start(ref, cluster, each, Evaluator(each, POSITIONS))
         known[ref] = tables.answer(ref, CUTOFF)
     for change in after:
         changed.clear()
@@ -212,7 +212,7 @@ def test_after_every_change_the_answer_is_the_one_from_scratch(
 def test_what_groups_come_to_is_what_counting_by_hand_says(history: list[tuple[Any, ...]]) -> None:
     tables = QueryTables(lambda _: None)
     ref = query(0, "shop")
-    tables.start(ref, "shop", PLANS[0], POSITIONS)
+    tables.start(ref, "shop", PLANS[0], Evaluator(PLANS[0], POSITIONS))
     state: dict[tuple[Any, ...], Any] = {}
     for change in history:
         apply(tables, change)
@@ -253,7 +253,7 @@ def _is_number(value: Any) -> bool:
 def test_a_row_is_counted_once_however_many_placements_lead_there() -> None:
     tables = QueryTables(lambda _: None)
     ref = query(0, "shop")
-    tables.start(ref, "shop", PLANS[0], POSITIONS)
+    tables.start(ref, "shop", PLANS[0], Evaluator(PLANS[0], POSITIONS))
     for placement in PLACEMENTS[:2]:
         apply(tables, ("selected", placement, ITEMS[0], True))
         apply(tables, ("destination", placement, "u1", LOCATIONS[0]))
@@ -265,7 +265,7 @@ def test_a_row_is_counted_once_however_many_placements_lead_there() -> None:
 def test_a_copy_of_another_workspace_is_absent() -> None:
     tables = QueryTables(lambda _: None)
     ref = query(0, "shop")
-    tables.start(ref, "shop", PLANS[0], POSITIONS)
+    tables.start(ref, "shop", PLANS[0], Evaluator(PLANS[0], POSITIONS))
     apply(tables, ("selected", PLACEMENTS[0], ITEMS[0], True))
     apply(tables, ("destination", PLACEMENTS[0], "u1", LOCATIONS[0]))
     apply(tables, ("copy", ITEMS[0], "u1", copy_of({"n": 7}, withheld_from=("shop",))))
@@ -277,14 +277,14 @@ def test_a_copy_of_another_workspace_is_absent() -> None:
 def test_another_workspaces_objects_are_no_rows() -> None:
     tables = QueryTables(lambda _: None)
     ref = query(0, "shop")
-    tables.start(ref, "shop", PLANS[0], POSITIONS)
+    tables.start(ref, "shop", PLANS[0], Evaluator(PLANS[0], POSITIONS))
     bank = PLACEMENTS[2]
     apply(tables, ("selected", bank, ITEMS[0], True))
     apply(tables, ("destination", bank, "u1", LOCATIONS[0]))
     apply(tables, ("copy", ITEMS[0], "u1", copy_of({"n": 7})))
     assert tables.answer(ref, "").status["sources"]["destinations"] == 0
     everything = query(0, "")
-    tables.start(everything, "", PLANS[0], POSITIONS)
+    tables.start(everything, "", PLANS[0], Evaluator(PLANS[0], POSITIONS))
     assert tables.answer(everything, "").status["matched"] == 1
 
 
