@@ -48,6 +48,9 @@ install: $(RUN_STAMP) ## Set up .venv with the skerry command
 demo: $(RUN_STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PORTS="8081 8082 8083")
 	$(BIN)/skerry demo $(if $(ONCE),--once,) $(if $(PORTS),--ports $(PORTS),)
 
+# What one worker has compiled the others need not.
+test sim e2e: export PYTHONDONTWRITEBYTECODE =
+
 test: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Run every test
 	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal --timeout 300 $(TEST_ARGS)
 

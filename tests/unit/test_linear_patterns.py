@@ -231,10 +231,12 @@ _MADE_OF_ARGUMENTS = {
 def _patterns() -> Iterator[tuple[str, str, int]]:
     for module in _modules():
         with open(str(module.__file__), encoding="utf-8") as source:
-            tree = ast.parse(source.read())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
-                yield from _of_call(module, node)
+            text = source.read()
+        # Every worker reads this as it collects, and few modules have a pattern.
+        for node in ast.walk(ast.parse(text)) if "re." in text else ():
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
+                    yield from _of_call(module, node)
 
 
 def _of_call(module: Any, node: ast.Call) -> Iterator[tuple[str, str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def modules() -> Iterator[tuple[str, str]]:
         yield path.relative_to(SOURCE).as_posix(), path.read_text()
 
 
+@functools.cache
 def long_functions() -> dict[str, int]:
     found = {}
     for name, text in modules():

@@ -23,6 +23,8 @@ from tests.kit.ports import free_ports
 
 OLDEST_KUBECTL = (1, 30)
 _READY = re.compile(r"skerry \w+ ready at (https://\S+)")
+# Between two looks: a kubectl started over and over takes the time of what it waits for.
+_PAUSE_SECONDS = 0.2
 SKERRY = str(Path(sys.executable).with_name("skerry"))
 
 
@@ -163,6 +165,7 @@ class Kubectl:
             if wanted in out:
                 return out
             assert time.monotonic() < deadline, f"{arguments}: never printed {wanted!r}: {out}"
+            time.sleep(_PAUSE_SECONDS)
 
     def again(self, *arguments: str) -> None:
         """Repeat a command until it succeeds; for a server that is finding its feet."""
@@ -173,6 +176,7 @@ class Kubectl:
             if process.returncode == 0:
                 return
             assert time.monotonic() < deadline, f"{arguments}: never succeeded: {err}"
+            time.sleep(_PAUSE_SECONDS)
 
     def within(self, namespace: str) -> Kubectl:
         return Kubectl(self.kubeconfig, self.home, namespace)
