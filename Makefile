@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 SIM_SEEDS ?= 1000
 AGREEMENT_EXAMPLES ?= 500
 TEST_ARGS ?=
-# One more than cores: a third of the time tests wait for processes they started.
-TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Two more than cores: half of the time end-to-end tests wait for processes they started.
+TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check fmt sim e2e bench lock docs manifests sbom

@@ -10,8 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.kit.e2e.processes import SKERRY
 from tests.kit.ports import free_ports
+
+pytestmark = pytest.mark.long
 
 _LONG = 240
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.kit.ports import free_ports
 
+pytestmark = pytest.mark.long
+
 _PAGES = Path(__file__).parents[2] / "docs" / "tutorial"
 # A page that fails half-way leaves no syncer behind.
 _ENDING = "trap 'jobs -p | xargs -r kill 2>/dev/null || true' EXIT"

@@ -23,6 +23,8 @@ from skerry.logic.fleet.syncing.delivery import content_mark
 from tests.kit.e2e.hubs import Hub, Shell
 from tests.kit.e2e.summaries import Raw, binding, edge, manifests
 
+pytestmark = pytest.mark.long
+
 MakeShell = Callable[..., Shell]
 SKERRY = Path(sys.executable).with_name("skerry")
 CONTROLLERS = ("mailbox", "edge-scheduler", "summarizer")

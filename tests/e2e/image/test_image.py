@@ -17,6 +17,8 @@ from tests.kit.image.containerfile import ContainerfileError, parse
 from tests.kit.image.ours import CONTAINERFILE, ROOT, stages
 from tests.kit.image.running import container
 
+pytestmark = pytest.mark.long
+
 USER = 65532
 
 

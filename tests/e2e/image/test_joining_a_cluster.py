@@ -21,6 +21,8 @@ from tests.kit.image.ours import CONTAINERFILE, ROOT
 from tests.kit.image.pods import PodProcess
 from tests.kit.ports import free_ports
 
+pytestmark = pytest.mark.long
+
 PAGE = ROOT / "docs" / "how-to" / "join-a-cluster.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 INVENTORY, APPROVAL, WORKLOAD, FORBIDDEN, RIGHTS, ARRIVAL = range(6)

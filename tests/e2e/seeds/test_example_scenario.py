@@ -18,6 +18,8 @@ from tests.kit.e2e.walkthrough import Background, Terminal
 from tests.kit.seeds import blocks, shown
 from tests.kit.seeds.likeness import document, missing, said, table
 
+pytestmark = pytest.mark.long
+
 StartHub = Callable[[], Background]
 TARGETS = {"florin": "sync-target-f", "guilder": "sync-target-g"}
 

@@ -18,6 +18,8 @@ from tests.kit.e2e.processes import refuse_old_kubectl
 from tests.kit.e2e.walkthrough import Terminal
 from tests.kit.ports import free_ports
 
+pytestmark = pytest.mark.long
+
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "disaster-recovery.md"
 _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PREPARED = """

@@ -13,6 +13,8 @@ import pytest
 from skerry.logic.fleet.summary.content import NO_NUMBER
 from tests.kit.e2e.walkthrough import Background, Terminal
 
+pytestmark = pytest.mark.long
+
 _PATIENCE_SECONDS = 60.0
 _EDGES = ("north", "south")
 _HUB = """

@@ -11,6 +11,8 @@ import pytest
 
 from tests.kit.e2e.walkthrough import Terminal
 
+pytestmark = pytest.mark.long
+
 _PATIENCE_SECONDS = 60.0
 _EDGES = ("north", "south")
 _SETUP = """

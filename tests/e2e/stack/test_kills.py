@@ -27,6 +27,8 @@ from skerry.runtime.kubeconfig import Overrides
 from skerry.runtime.transport import TransportError
 from tests.kit.ports import free_ports
 
+pytestmark = pytest.mark.long
+
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 KILLS = 8
 _PATIENCE_SECONDS = 90.0

@@ -22,6 +22,8 @@ from skerry.runtime.kubeconfig import load, tls_context
 from tests.kit.e2e.processes import ServerProcess
 from tests.kit.ports import free_ports
 
+pytestmark = pytest.mark.long
+
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "lose-something.md"
 _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BIN = Path(sys.executable).parent

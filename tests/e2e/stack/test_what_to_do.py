@@ -14,6 +14,8 @@ from tests.kit.e2e.processes import SKERRY, refuse_old_kubectl
 from tests.kit.e2e.walkthrough import Terminal
 from tests.kit.ports import free_ports
 
+pytestmark = pytest.mark.long
+
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "what-to-do-when.md"
 _KIND = _PAGE.with_name("coming-from-kind.md")
 _BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
