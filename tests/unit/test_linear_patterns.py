@@ -234,9 +234,13 @@ def _patterns() -> Iterator[tuple[str, str, int]]:
             text = source.read()
         # Every worker reads this as it collects, and few modules have a pattern.
         for node in ast.walk(ast.parse(text)) if "re." in text else ():
-            match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
-                    yield from _of_call(module, node)
+            if isinstance(node, ast.Call) and _is_of_re(node.func):
+                yield from _of_call(module, node)
+
+
+def _is_of_re(function: ast.expr) -> bool:
+    where = function.value if isinstance(function, ast.Attribute) else None
+    return isinstance(where, ast.Name) and where.id == "re"
 
 
 def _of_call(module: Any, node: ast.Call) -> Iterator[tuple[str, str, int]]:
