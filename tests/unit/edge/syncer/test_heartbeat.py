@@ -1,0 +1,131 @@
+"""One Lease, renewed while the syncer lives and its edge answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+
+from skerry.api.edge import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
+from skerry.api.kinds import GroupVersionResource
+from skerry.edge.syncer.heartbeat import Heartbeat
+from skerry.edge.syncer.metrics import SyncerMetrics
+from skerry.edge.syncer.state import SyncerSettings
+from skerry.kit.clock import LoopClock
+from skerry.kit.ids import SeededIds
+from skerry.runtime.client import Client
+from skerry.runtime.transport import TransportError
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import TYPES, Twin, served
+
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+
+
+class Hub(Twin):
+    """A hub that may be away, and keeps what it was sent."""
+
+    away = False
+    sent: list[Any]
+
+    async def request(self, method: str, path: str, *args: Any, **more: Any) -> Any:
+        if self.away:
+            raise TransportError("cut")
+        body = args[2] if len(args) > 2 else more.get("body") or b""
+        if method in ("PATCH", "POST") and "leases" in path:
+            self.sent.append(orjson.loads(body))
+        return await super().request(method, path, *args, **more)
+
+    @property
+    def lease(self) -> dict[str, Any] | None:
+        return self.find("leases", HEARTBEAT_NAMESPACE).get(HEARTBEAT_LEASE)
+
+
+class Beating:
+    def __init__(self, hub: Hub) -> None:
+        self.hub, self.metrics, self.edge_answers = hub, SyncerMetrics(), True
+        settings = SyncerSettings(name="florin", identity="me", heartbeat_seconds=30.0)
+        client = Client(hub, clock=LoopClock())
+        self.heartbeat = Heartbeat(
+            client, settings, SeededIds(1), self.metrics, lambda: self.edge_answers
+        )
+
+    def counted(self, result: str) -> float:
+        registry, labels = self.metrics.runtime.registry, {"result": result}
+        return registry.get_sample_value("skerry_syncer_heartbeats_total", labels) or 0.0
+
+
+@asynccontextmanager
+async def beating(*, answers: bool = True) -> AsyncIterator[Beating]:
+    types = [*TYPES]
+    if not any(info.resource == "leases" for info in types):
+        types.append(served("coordination.k8s.io", "v1", "leases", "Lease"))
+    hub = Hub(clock=LoopClock(), types=types)
+    hub.sent = []
+    if HEARTBEAT_NAMESPACE not in hub.find("namespaces"):
+        await Client(hub).create(NAMESPACES, {"metadata": {"name": HEARTBEAT_NAMESPACE}})
+    here = Beating(hub)
+    here.edge_answers = answers
+    task = asyncio.get_running_loop().create_task(here.heartbeat.run())
+    yield here
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@virtual
+async def test_the_first_heartbeat_makes_the_lease_and_says_how_long_it_lasts() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        lease = here.hub.lease
+        assert lease is not None
+        assert lease["spec"]["holderIdentity"] == "me"
+        # Two intervals, so that one may be lost.
+        assert lease["spec"]["leaseDurationSeconds"] == 60
+        assert lease["spec"]["renewTime"] == lease["spec"]["acquireTime"]
+
+
+@virtual
+async def test_renewals_are_small_and_come_a_little_early() -> None:
+    async with beating() as here:
+        await asyncio.sleep(300)
+        assert 10 <= here.counted("sent") <= 12
+        *_, last = here.hub.sent
+        assert set(last["spec"]) == {"renewTime", "holderIdentity"}
+        assert here.counted("failed") == 0
+
+
+@virtual
+async def test_there_is_no_sign_of_life_of_an_edge_that_does_not_answer() -> None:
+    async with beating(answers=False) as here:
+        await asyncio.sleep(600)
+        assert here.hub.lease is None
+        here.edge_answers = True
+        await asyncio.sleep(2)
+        assert here.hub.lease is not None
+
+
+@virtual
+async def test_a_hub_that_comes_back_hears_of_the_edge_within_half_a_minute() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        here.hub.away = True
+        await asyncio.sleep(600)
+        assert here.counted("failed") > 10
+        sent = here.counted("sent")
+        here.hub.away = False
+        await asyncio.sleep(46)
+        assert here.counted("sent") > sent
+
+
+@virtual
+async def test_a_lease_that_somebody_removed_is_made_anew() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        for place in [place for place in here.hub.objects if place.resource == "leases"]:
+            del here.hub.objects[place]
+        await asyncio.sleep(31)
+        lease = here.hub.lease
+        assert lease is not None
+        assert lease["spec"]["leaseDurationSeconds"] == 60
