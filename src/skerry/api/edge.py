@@ -366,6 +366,20 @@ DECIDED_BY: Final = "edge.kcp.io/decided-by"
 # On an EdgePlacement, by its owner: how long its DecisionRecords are kept, such as 90d; 0: none.
 HISTORY_RETENTION: Final = "edge.kcp.io/history-retention"
 
+# -- rollouts --------------------------------------------------------------------------------
+
+# Keeps a Rollout that is deleted until every destination has what the workspace has.
+ROLLOUT_FINALIZER: Final = "edge.kcp.io/rollout"
+# On a Rollout, by people. Each names what it is about, so that it is met once: a wave to be passed
+# at once (``42/early``), a revision to be given up, one to go on with although so many are bad
+# (``42@3``), one to go back to while the workspace's is not newer than that (``40@42``).
+PROMOTE: Final = "edge.kcp.io/promote"
+ABORT: Final = "edge.kcp.io/abort"
+ACCEPT: Final = "edge.kcp.io/accept"
+UNDO: Final = "edge.kcp.io/undo"
+# On a Rollout that is deleted: the revision of the workspace, which everybody gets at once.
+RELEASE: Final = "edge.kcp.io/release"
+
 # -- consent ---------------------------------------------------------------------------------
 
 # LocationGrants of an inventory workspace say who may place what at its Locations. The controllers

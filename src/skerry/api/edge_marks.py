@@ -90,6 +90,26 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Cut a revision now, once for each value.",
     ),
     Mark(
+        edge.PROMOTE, "Rollouts", "people", "`number/wave`",
+        "Let this wave pass without waiting; `skerry rollout promote` sets it.",
+    ),
+    Mark(
+        edge.ABORT, "Rollouts", "people", "number of a revision",
+        "Give the revision up and return; `skerry rollout abort` sets it.",
+    ),
+    Mark(
+        edge.ACCEPT, "Rollouts", "people", "`number@count`",
+        "Go on although so many are bad; `skerry rollout resume` sets it.",
+    ),
+    Mark(
+        edge.UNDO, "Rollouts", "people", "`number@newest`",
+        "Go back to a revision until a newer one is cut; `skerry rollout undo` sets it.",
+    ),
+    Mark(
+        edge.RELEASE, "Rollouts that are deleted", "people", "number of a revision",
+        "Let the Rollout go, and give everybody what the workspace has at once.",
+    ),
+    Mark(
         edge.NOT_ENFORCED, "objects at an edge", "people", "sentence",
         "What of it has no effect at that edge; embedded edges set it themselves.",
     ),

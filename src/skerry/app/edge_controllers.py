@@ -19,7 +19,14 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 import skerry
-from skerry.api.edge import DECISION_RECORDS, LOCATION_GRANTS, PLACEMENT_GUARDS, USUAL_PROVIDER
+from skerry.api.edge import (
+    DECISION_RECORDS,
+    LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
+    ROLLOUTS,
+    STATUS_QUERIES,
+    USUAL_PROVIDER,
+)
 from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_EXPORTS
 from skerry.app.edge_environment import (
@@ -153,6 +160,8 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         _offers_guards(edge),
         edge.exporter,
         _history_settings(environment, edge),
+        str(ROLLOUTS.group_resource) in edge.resources,
+        str(STATUS_QUERIES.group_resource) in edge.resources,
     )
     return edge_scheduler.EdgeScheduler(
         views,

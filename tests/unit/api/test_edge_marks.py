@@ -12,8 +12,8 @@ def test_every_name_is_in_the_table_once() -> None:
         for value in vars(edge).values()
         if isinstance(value, str) and value.startswith(edge.DOMAIN) and value != edge.DOMAIN
     ]
-    # A selector, the API version and a finalizer begin alike.
-    others = (edge.API_VERSION, edge.GUARD_FINALIZER)
+    # A selector, the API version and finalizers begin alike.
+    others = (edge.API_VERSION, edge.GUARD_FINALIZER, edge.ROLLOUT_FINALIZER)
     names = {value for value in named if "!=" not in value and value not in others}
     assert sorted(mark.key for mark in MARKS) == sorted(names)
 

@@ -294,7 +294,12 @@ def _rollout_status() -> Raw:
                 "The last failure.",
                 required=("reason", "revision"),
             ),
-            "conditions": conditions(severity=False),
+            # Others write theirs beside ours.
+            "conditions": {
+                **conditions(severity=False),
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"],
+            },
         },
         "State of the rollout. The edge scheduler writes all but the verdicts.",
     )

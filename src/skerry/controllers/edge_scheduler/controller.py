@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +14,11 @@ from skerry.api.edge import (
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
     PLACEMENT_GUARDS,
+    PLACEMENT_REVISIONS,
+    ROLLOUT_APPROVALS,
+    ROLLOUTS,
     SINGLE_PLACEMENT_SLICES,
+    STATUS_QUERIES,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
@@ -52,8 +56,15 @@ from skerry.controllers.edge_scheduler.observe import (
     Observer,
     slice_owners,
 )
+from skerry.controllers.edge_scheduler.rollouts import (
+    RolloutInformers,
+    RolloutState,
+    lean_revision,
+    revision_owners,
+)
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
 from skerry.kit.log import Logger
+from skerry.logic.fleet.guards.freeze import CONTENT, Frozen
 from skerry.logic.fleet.history.reasons import why_joined, why_left
 from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.history.retention import Limits
@@ -68,6 +79,7 @@ from skerry.logic.fleet.placement.slices import (
     slice_fingerprint,
 )
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
+from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import Informer, InformerFactory
@@ -98,8 +110,9 @@ class Views:
 
     ``has_grants``: the edge export offers LocationGrants. Where it does not, as one of a previous
     version, there are none, and every Location is open. ``has_guards`` says the same of
-    PlacementGuards. ``provider`` is the logical cluster of the provider workspace, whose guards are
-    for all. ``history``: None where no decisions are recorded.
+    PlacementGuards, ``has_rollouts`` and ``has_queries`` of what rollouts need. ``provider`` is
+    the logical cluster of the provider workspace, whose guards are for all. ``history``: None where
+    no decisions are recorded.
     """
 
     edge: ControllerContext
@@ -110,6 +123,8 @@ class Views:
     has_guards: bool = True
     provider: str = ""
     history: HistorySettings | None = None
+    has_rollouts: bool = True
+    has_queries: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +178,11 @@ class EdgeScheduler:
         overlay = InformerOverlay(
             slices, project=slice_as_written, fingerprint_of=slice_fingerprint
         )
-        self._memory = PlacementMemory(self._consent, self._guards.state)
         self._informers: list[Informer] = []
+        rollouts = self._rollouts_informers()
+        self._memory = PlacementMemory(
+            self._consent, self._guards.state, self._rollouts(rollouts) if rollouts else None
+        )
         self._handlers = EventHandlers(
             self.index,
             overlay.take_echo,
@@ -187,6 +205,9 @@ class EdgeScheduler:
         )
         grants, guards = self._grants(), self._guards_informer()
         optional = [*(grants or ()), *([guards] if guards is not None else ())]
+        optional += [each for each in rollouts or () if each is not None]
+        if self._memory.rollouts is not None:
+            self._memory.rollouts.changed(self._handlers.rollout_changed)
         informers = [*optional, *self._inventory(), slices, placements]
         self._informers = informers
         slices.add_handler(self._handlers.slice_changed)
@@ -260,7 +281,7 @@ class EdgeScheduler:
             self.index,
             guards,
             placements,
-            lambda _: False,
+            self._has_rollout,
             self._knows_workspaces,
         )
         reconciler = Reconciler(
@@ -279,6 +300,44 @@ class EdgeScheduler:
         guards = self._views.edge.factory.informer(PLACEMENT_GUARDS, transform=lean_grant)
         guards.add_handler(self._handlers.guard_changed)
         return guards
+
+    def _rollouts_informers(self) -> RolloutInformers | None:
+        """Follow Rollouts, their revisions and approvals, if there can be any."""
+        if not self._views.has_rollouts:
+            return None
+        factory = self._views.edge.factory
+        found = RolloutInformers(
+            factory.informer(ROLLOUTS),
+            factory.informer(PLACEMENT_REVISIONS, transform=lean_revision),
+            factory.informer(ROLLOUT_APPROVALS),
+            factory.informer(STATUS_QUERIES) if self._views.has_queries else None,
+        )
+        for informer in (found.revisions, found.approvals):
+            informer.index.add_index(BY_PLACEMENT, revision_owners)
+        return found
+
+    def _rollouts(self, informers: RolloutInformers) -> RolloutState:
+        clock = self._views.edge.client.clock
+
+        def labels(ref: ObjectRef) -> Mapping[str, str]:
+            location = self.index.inventory.location(ref)
+            return {} if location is None else location.labels
+
+        elapsed = Elapsed(clock.now, clock.monotonic)
+        return RolloutState(informers, elapsed, clock.now, labels, self._content_frozen)
+
+    def _content_frozen(self, ref: ObjectRef) -> Callable[[Mapping[str, str]], bool] | None:
+        """Return what says at which Locations guards freeze content; None where nothing does."""
+        placement = self._observer.placement(ref)
+        if placement is None:
+            return None
+        guards = self._guards.state.of(ref, placement)
+        frozen = Frozen(guards, self._views.edge.client.clock.now())
+        return (lambda labels: CONTENT in frozen.at(labels).stops) if frozen else None
+
+    def _has_rollout(self, ref: ObjectRef) -> bool:
+        rollouts = self._memory.rollouts
+        return rollouts is not None and rollouts.rollout(ref) is not None
 
     def _grants(self) -> tuple[Informer, Informer] | None:
         """Follow LocationGrants and LocationConsents, if there can be any."""

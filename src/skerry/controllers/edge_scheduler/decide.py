@@ -15,6 +15,7 @@ from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.guards import allow, exceeds_floor
 from skerry.controllers.edge_scheduler.history import Story, decided
 from skerry.controllers.edge_scheduler.observe import Gone, Observed
+from skerry.controllers.edge_scheduler.rollout_plan import roll
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
@@ -76,7 +77,9 @@ def decide(
     placement that is gone are the garbage collector's. *assigned* is what the destinations of a
     placement with a Rollout are given, by member. With *floor* the built-in guard counts.
     """
-    if isinstance(observed, Gone) or observed.result.errors:
+    if isinstance(observed, Gone):
+        return SlicePlan(observed=observed, before=observed.actions)
+    if observed.result.errors:
         return SlicePlan(observed=observed)
     allowed = allow(observed)
     observed = allowed.observed
@@ -88,7 +91,9 @@ def decide(
             observed=observed,
             before=allowed.before,
         )
-    current, given = _current(observed), assigned or {}
+    rolled = roll(observed)
+    observed = rolled.observed
+    current, given = _current(observed), assigned or rolled.assigned or {}
     following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
     wanted = _Wanted(
         {member(each): each for each in observed.destinations},
@@ -108,13 +113,17 @@ def decide(
     actions = [*receivers, *givers]
     return SlicePlan(
         actions,
-        allowed.announcements,
-        allowed.look_again_seconds,
+        (*allowed.announcements, *rolled.announcements),
+        _earlier(allowed.look_again_seconds, rolled.look_again_seconds),
         observed=observed,
         receivers=len(receivers),
-        before=allowed.before,
+        before=(*allowed.before, *rolled.before),
         story=decided(observed, wanted.destinations, given) if actions else None,
     )
+
+
+def _earlier(*seconds: float | None) -> float | None:
+    return min((each for each in seconds if each is not None), default=None)
 
 
 def _current(observed: Observed) -> dict[str, Sequence[int]]:

@@ -194,6 +194,10 @@ class EventHandlers:
         touched = {each for each in placements if known.reaches(ref, each)}
         self._touched("PlacementGuard", ref, touched, old, new)
 
+    def rollout_changed(self, placement: ObjectRef, kind: str, changed: ObjectRef) -> None:
+        """Enqueue the placement of a Rollout, of a revision or of an approval."""
+        self._enqueue_all([placement], Cause(kind, changed))
+
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Enqueue the placement of a slice, unless the event is of our own write."""
         obj = new or old

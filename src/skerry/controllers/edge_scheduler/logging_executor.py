@@ -26,6 +26,9 @@ _KEYS = {
     "LocationGrant": ("locationWorkspace", "locationGrant"),
     "LocationConsent": ("locationWorkspace", "locationConsent"),
     "PlacementGuard": ("guardWorkspace", "placementGuard"),
+    "Rollout": ("workspace", "rollout"),
+    "PlacementRevision": ("workspace", "placementRevision"),
+    "RolloutApproval": ("workspace", "rolloutApproval"),
 }
 
 
@@ -59,6 +62,14 @@ class LoggingExecutor(Executor):
         self._history = history
         self._writes = not dry_run
 
+    async def _write_before(self, ref: ObjectRef, plan: SlicePlan) -> None:
+        """Write what has to be there before slices change: guards, rollouts, then records."""
+        written = await self._first.execute(Plan(plan.before, plan.announcements))
+        if self._memory.rollouts is not None:
+            self._memory.rollouts.note(ref, written)
+        if plan.story is not None and self._history is not None:
+            await self._history.write(ref, plan.story)
+
     async def execute(self, plan: Plan) -> list[Outcome]:
         if not isinstance(plan, SlicePlan) or plan.observed is None:
             return await super().execute(plan)
@@ -69,6 +80,7 @@ class LoggingExecutor(Executor):
                 await self._history.end(
                     observed.ref, ended(observed, known.destinations if known is not None else 0)
                 )
+            await self._first.execute(Plan(plan.before))
             self._memory.forget(observed.ref)
             return []
         self._reconciling(observed.ref)
@@ -78,9 +90,7 @@ class LoggingExecutor(Executor):
             self._memory.running.forget(observed.ref)
         if plan.examine:
             self._memory.guards.examine(observed.ref)
-        await self._first.execute(Plan(plan.before, plan.announcements))
-        if plan.story is not None and self._history is not None:
-            await self._history.write(observed.ref, plan.story)
+        await self._write_before(observed.ref, plan)
         first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
         outcomes = await super().execute(Plan(first, unordered=True))
         outcomes += await super().execute(Plan(rest, unordered=True))

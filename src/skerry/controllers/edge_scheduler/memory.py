@@ -15,6 +15,7 @@ from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.observe import NO_CAUSE, Cause, Gathered, Observed, Result
+from skerry.controllers.edge_scheduler.rollouts import RolloutState
 
 
 class Causes:
@@ -52,8 +53,12 @@ class Causes:
 class PlacementMemory:
     """Results for the status, choices for strategies, causes for the log, and what is running."""
 
-    def __init__(self, consent: ConsentState, guards: GuardState) -> None:
+    def __init__(
+        self, consent: ConsentState, guards: GuardState, rollouts: RolloutState | None = None
+    ) -> None:
+        """*rollouts* is None where the edge export offers none."""
         self._consent = consent
+        self.rollouts = rollouts
         self.guards = guards
         self.running = consent.running
         self.causes = Causes()
@@ -90,4 +95,6 @@ class PlacementMemory:
         self._results.pop(ref, None)
         self._consent.forget(ref)
         self.guards.forget(ref)
+        if self.rollouts is not None:
+            self.rollouts.forget(ref)
         self.causes.discharge(ref, self.causes.of(ref))

@@ -22,10 +22,12 @@ from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.guards import Guarded, Unread, has_finalizer
+from skerry.controllers.edge_scheduler.rollouts import ObservedRollout
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.destination import NOWHERE, Chosen, DestinationTable
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import destinations_in, page_names, page_number
+from skerry.logic.machinery.plan import Action
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer
@@ -104,10 +106,11 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A placement that is no more."""
+    """A placement that is no more, and what is to be written all the same."""
 
     ref: ObjectRef
     causes: Gathered = NO_CAUSE
+    actions: tuple[Action, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,8 @@ class Observed:
     guarded: Guarded | None = None
     # What to record decisions with; None where none are recorded.
     history: Recording | None = None
+    # Its Rollout; None without one.
+    rollout: ObservedRollout | None = None
 
 
 def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:
@@ -185,7 +190,7 @@ class Observer:
             observed = self._observed(ref, obj)
             guarded = self._memory.guards.observe(observed, obj)
             if not isinstance(guarded, Unread):
-                return replace(observed, guarded=guarded) if guarded is not None else observed
+                return self._with_rollout(replace(observed, guarded=guarded))
             if guarded == unread:
                 return None  # the cache is behind what was read, and an event is on its way
             unread = guarded
@@ -193,7 +198,14 @@ class Observer:
                 self._memory.guards.note(ref, destinations_in(piece))
 
     def _gone(self, ref: ObjectRef) -> Gone:
-        return Gone(ref, self._memory.causes.of(ref))
+        rollouts = self._memory.rollouts
+        actions = rollouts.orphaned(ref) if rollouts is not None else ()
+        return Gone(ref, self._memory.causes.of(ref), actions)
+
+    def _with_rollout(self, observed: Observed) -> Observed:
+        rollouts = self._memory.rollouts
+        found = rollouts.observe(observed) if rollouts is not None else None
+        return replace(observed, rollout=found) if found is not None else observed
 
     def placement(self, ref: ObjectRef) -> Object | None:
         """Return the EdgePlacement called *ref*."""

@@ -1,0 +1,379 @@
+"""The scheduler's part of a rollout: which destination gets which revision now.
+
+The scheduler is the sole writer of slices and of a Rollout's status, but for ``status.verdicts``,
+which are the summarizer's: it applies its fields server-side, so neither ever writes the other's.
+
+The order of writes is the promise: what became of a revision, then the Rollout's status, then
+slices. A process that dies in between has assigned nobody that the status does not know of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyroaring import BitMap
+
+from skerry.api.edge import (
+    ABORT,
+    ACCEPT,
+    API_VERSION,
+    PLACEMENT_REVISIONS,
+    PROMOTE,
+    RELEASE,
+    ROLLOUT_APPROVALS,
+    ROLLOUT_FINALIZER,
+    ROLLOUTS,
+    UNDO,
+    SliceOwner,
+)
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.kit.timestamps import rfc3339
+from skerry.logic.fleet.placement.records import Destination, is_being_deleted
+from skerry.logic.fleet.placement.slices import Assigned, member, unpacked_members
+from skerry.logic.fleet.placement.slots import slots_in
+from skerry.logic.fleet.rollout.advance import advance
+from skerry.logic.fleet.rollout.assign import Assignment, assign
+from skerry.logic.fleet.rollout.conditions import NO_PLACEMENT, conditions, counts, invalid
+from skerry.logic.fleet.rollout.state import (
+    AWAITING,
+    COMPLETED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SOAKING,
+    Situation,
+    State,
+    Wishes,
+    approval_name,
+    moment,
+    state_of,
+    verdicts_of,
+    written,
+)
+from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.machinery.conditions import set_conditions
+from skerry.logic.machinery.plan import Action, Announcement, Apply, Create, Patch, Target
+
+if TYPE_CHECKING:
+    from skerry.controllers.edge_scheduler.observe import Observed
+    from skerry.controllers.edge_scheduler.rollouts import ObservedRollout
+
+
+class Rolled(NamedTuple):
+    """What a rollout makes of a decision: destinations let in, what they are given, and writes."""
+
+    observed: Observed
+    assigned: Mapping[int, Assigned] | None = None
+    before: tuple[Action, ...] = ()
+    announcements: tuple[Announcement, ...] = ()
+    look_again_seconds: float | None = None
+
+
+class _Unit(NamedTuple):
+    """An edge, and the destinations of the placement that lead to it: usually one."""
+
+    place: Place
+    destinations: tuple[Destination, ...]
+    is_new: bool
+
+
+def roll(observed: Observed) -> Rolled:
+    """Decide which destinations are let in and which revision each gets."""
+    found = observed.rollout
+    if found is None:
+        return Rolled(observed)
+    units = list(_units(observed, found))
+    if found.spec.errors:
+        text = "; ".join(str(each) for each in found.spec.errors)
+        said = _said(observed.ref, found.object, invalid("InvalidSpec", text), {}, found.now)
+        return _unmoved(observed, units, tuple(said))
+    given = _situation(found, units)
+    if found.spec.force and found.spec.force not in found.revisions:
+        decision = Assignment(state=given.state)
+    else:
+        newcomers = [unit.place for unit in units if unit.is_new]
+        decision = assign(given, advance(given), newcomers)
+    before = tuple(_writes(observed, found, given, decision))
+    admitted, assigned = _given(observed, units, decision)
+    return Rolled(
+        replace(observed, destinations=tuple(sorted(admitted))),
+        assigned,
+        before,
+        tuple(_news(found, given.state, decision.state)),
+        0.0 if _are_unnumbered(units) else _again(found, decision.state),
+    )
+
+
+def _are_unnumbered(units: Sequence[_Unit]) -> bool:
+    """Tell whether some were there before the Rollout: they get slots now, and revisions next."""
+    return any(not unit.is_new and not unit.place.slot for unit in units)
+
+
+def _units(observed: Observed, found: ObservedRollout) -> Iterator[_Unit]:
+    """Yield the edges of a placement; where several Locations lead to one, it moves as one."""
+    slots = slots_in(observed.slices.values()).assigned
+    there: set[int] = set()
+    for piece in observed.slices.values():
+        there.update(unpacked_members(piece["members"]))
+    by_edge: dict[str, list[Destination]] = {}
+    for each in sorted(observed.destinations):
+        by_edge.setdefault(each.uid, []).append(each)
+    for uid, destinations in by_edge.items():
+        held = [(slots[key], each) for each in destinations if (key := member(each)) in slots]
+        known = [each for each in destinations if member(each) in there]
+        given, first = min(held) if held else (Assigned(0), (known or destinations)[0])
+        labels = found.labels.get(first.location_ref, {})
+        place = Place(given.slot, uid, labels, given.revision)
+        yield _Unit(place, tuple(destinations), not known)
+
+
+def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
+    status = found.object.get("status") or {}
+    state = state_of(status)
+    places = [unit.place for unit in units if not unit.is_new and unit.place.slot]
+    frozen = BitMap(
+        unit.place.slot
+        for unit in units
+        if unit.place.slot and unit.destinations[0].location_ref in found.frozen
+    )
+    approved = frozenset(
+        f"{spec.get('digest')}/{spec.get('wave')}"
+        for each in found.approvals.values()
+        if (each.get("status") or {}).get("approved") is True and (spec := each.get("spec") or {})
+    )
+    quiet = state.quiet_since
+    return Situation(
+        found.spec,
+        state,
+        verdicts_of(status, state.attempt),
+        places,
+        found.revisions,
+        found.live,
+        moment(found.now),
+        lambda since: found.quiet_seconds if since == quiet else 0.0,
+        wishes_of(found.object),
+        approved,
+        found.gate,
+        frozen,
+    )
+
+
+def wishes_of(rollout: Object) -> Wishes:
+    """Read what people ask for by annotations; what is malformed asks for nothing."""
+    notes = rollout["metadata"].get("annotations") or {}
+    return Wishes(
+        notes.get(PROMOTE, ""),
+        _number(notes.get(ABORT, "")),
+        _pair(notes.get(ACCEPT, "")),
+        _pair(notes.get(UNDO, "")),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 0
+
+
+def _pair(text: str) -> tuple[int, int]:
+    first, _, second = text.partition("@")
+    return _number(first), _number(second)
+
+
+def _given(
+    observed: Observed, units: Sequence[_Unit], decision: Assignment
+) -> tuple[list[Destination], dict[int, Assigned]]:
+    """Return who is let in, and what everybody is given; newcomers get slots in their order."""
+    slots = slots_in(observed.slices.values())
+    following = slots.next
+    admitted: list[Destination] = []
+    assigned: dict[int, Assigned] = {}
+    position = -1
+    for unit in units:
+        revision = decision.revisions.get(unit.place.slot, unit.place.revision)
+        if unit.is_new:
+            position += 1
+            if position not in decision.newcomers:
+                continue
+            revision = decision.newcomers[position]
+        for each in unit.destinations:
+            held = slots.assigned.get(member(each))
+            slot = held.slot if held is not None else following
+            following += held is None
+            admitted.append(each)
+            assigned[member(each)] = Assigned(slot, revision)
+    return admitted, assigned
+
+
+def _unmoved(observed: Observed, units: Sequence[_Unit], before: tuple[Action, ...]) -> Rolled:
+    """Leave everybody where they are, and let nobody in: what is asked for makes no sense."""
+    admitted, assigned = _given(observed, units, Assignment())
+    return Rolled(replace(observed, destinations=tuple(sorted(admitted))), assigned, before)
+
+
+def _again(found: ObservedRollout, state: State) -> float | None:
+    if state.phase != SOAKING or not state.quiet_since:
+        return None
+    known = state_of(found.object.get("status") or {}).quiet_since == state.quiet_since
+    passed = found.quiet_seconds if known else 0.0
+    return max(found.spec.wave(state.wave).soak - passed, 0.01)
+
+
+def orphan_writes(ref: ObjectRef, obj: Object, now: datetime) -> Iterator[Action]:
+    """Yield what is to be written of a Rollout whose placement is not there."""
+    if is_being_deleted(obj):
+        yield from _without_finalizer(ref, obj)
+        return
+    text = f"there is no EdgePlacement {ref.name}"
+    yield from _said(ref, obj, invalid(NO_PLACEMENT, text), {}, now)
+
+
+# -- what is written ---------------------------------------------------------------------------
+
+
+def _writes(
+    observed: Observed, found: ObservedRollout, given: Situation, decision: Assignment
+) -> Iterator[Action]:
+    ref, obj, state = observed.ref, found.object, decision.state
+    yield from _judged(ref, found, state)
+    if state.phase == AWAITING:
+        yield from _asked_for(observed, found, state)
+    numbers = counts(given, decision)
+    fields = {
+        **written(state),
+        "counts": numbers,
+        "progress": f"{numbers['target']}/{numbers['destinations']}",
+    }
+    yield from _said(ref, obj, conditions(given, decision), fields, found.now)
+    yield from _finalized(ref, obj, found, state)
+
+
+def _judged(ref: ObjectRef, found: ObservedRollout, state: State) -> Iterator[Action]:
+    """Yield what a revision is to say became of it."""
+    wanted: dict[int, str] = {}
+    if state.failure is not None and state.phase in (ROLLING_BACK, ROLLED_BACK):
+        wanted[state.failure.revision] = "Bad"
+    if state.phase == COMPLETED:
+        wanted[state.stable] = "Good"
+    for number, verdict in wanted.items():
+        known = found.revisions.get(number)
+        if known is not None and known.verdict != verdict:
+            target = Target(PLACEMENT_REVISIONS, found.names[number], cluster=ref.cluster)
+            patch = {"status": {"verdict": verdict}}
+            yield Patch(target, patch, f"Revision{verdict}", subresource="status",
+                        retry_on_conflict=True, absent_is_fine=True)  # fmt: skip
+
+
+def _asked_for(observed: Observed, found: ObservedRollout, state: State) -> Iterator[Action]:
+    name = approval_name(observed.ref.name, state.target, state.wave_name)
+    known = found.approvals.get(name)
+    if known is not None and (known.get("spec") or {}).get("digest") == state.digest:
+        return
+    uid = str(found.object["metadata"].get("uid", ""))
+    asked = f"may revision {state.target} go on after wave {state.wave_name}?"
+    yield Create(
+        Target(ROLLOUT_APPROVALS, name, cluster=observed.ref.cluster),
+        {
+            "apiVersion": API_VERSION,
+            "kind": "RolloutApproval",
+            "metadata": {
+                "name": name,
+                "ownerReferences": [
+                    {**SliceOwner(observed.ref.name, uid).reference(), "kind": "Rollout"}
+                ],
+            },
+            "spec": {
+                "rollout": observed.ref.name,
+                "revision": state.target,
+                "digest": state.digest,
+                "wave": state.wave_name,
+                "asked": asked,
+            },
+        },
+        reason="ApprovalNeeded",
+    )
+
+
+def _said(
+    ref: ObjectRef,
+    obj: Object,
+    said: Sequence[Object],
+    fields: Mapping[str, Any],
+    now: datetime,
+) -> Iterator[Action]:
+    """Yield the application of our part of the status, unless it says the same already."""
+    old = obj.get("status") or {}
+    dated = set_conditions(
+        [each for each in old.get("conditions") or () if each["type"] in {c["type"] for c in said}],
+        said,
+        rfc3339(now),
+    )
+    wanted = {
+        **_present(fields),
+        "observedGeneration": int(obj["metadata"].get("generation") or 0),
+        "conditions": sorted(dated, key=lambda each: str(each["type"])),
+    }
+    ours = {each["type"] for each in said}
+    present = {key: value for key, value in old.items() if key != "verdicts"}
+    present["conditions"] = sorted(
+        (each for each in old.get("conditions") or () if each["type"] in ours),
+        key=lambda each: str(each["type"]),
+    )
+    if wanted == present:
+        return
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": "Rollout",
+        "metadata": {"name": ref.name, "uid": obj["metadata"].get("uid", "")},
+        "status": wanted,
+    }
+    target = Target(ROLLOUTS, ref.name, cluster=ref.cluster)
+    yield Apply(target, body, "RolloutMoved", subresource="status")
+
+
+def _present(fields: Any) -> Any:
+    """Return fields without those that are null: applying leaves them out."""
+    if isinstance(fields, Mapping):
+        return {key: _present(value) for key, value in fields.items() if value is not None}
+    if isinstance(fields, list):
+        return [_present(each) for each in fields]
+    return fields
+
+
+def _finalized(
+    ref: ObjectRef, obj: Object, found: ObservedRollout, state: State
+) -> Iterator[Action]:
+    """Yield what keeps a Rollout until everybody has what the workspace has, or lets it go."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    if not is_being_deleted(obj):
+        if ROLLOUT_FINALIZER not in finalizers:
+            yield _finalizers(ref, obj, [*finalizers, ROLLOUT_FINALIZER], "RolloutFollowed")
+        return
+    released = (obj["metadata"].get("annotations") or {}).get(RELEASE) == str(found.live)
+    done = state.phase == COMPLETED and state.stable == found.live
+    if done or released or not state.stable:
+        yield from _without_finalizer(ref, obj)
+
+
+def _without_finalizer(ref: ObjectRef, obj: Object) -> Iterator[Action]:
+    finalizers = obj["metadata"].get("finalizers") or []
+    if ROLLOUT_FINALIZER in finalizers:
+        kept = [each for each in finalizers if each != ROLLOUT_FINALIZER]
+        yield _finalizers(ref, obj, kept, "RolloutReleased")
+
+
+def _finalizers(ref: ObjectRef, obj: Object, finalizers: list[str], reason: str) -> Patch:
+    metadata = {"finalizers": finalizers, "uid": obj["metadata"].get("uid", "")}
+    target = Target(ROLLOUTS, ref.name, cluster=ref.cluster)
+    return Patch(target, {"metadata": metadata}, reason, absent_is_fine=True)
+
+
+def _news(found: ObservedRollout, old: State, new: State) -> Iterator[Announcement]:
+    """Yield an Event for each turn of a rollout."""
+    if new.failure is not None and new.failure != old.failure:
+        yield Announcement(found.object, "Warning", new.failure.reason, new.failure.message)
+    if new.phase != old.phase or new.wave != old.wave:
+        where = f" {new.wave_name}" if new.wave_name else ""
+        text = f"revision {new.target}: {new.phase}{where}"
+        yield Announcement(found.object, "Normal", f"Rollout{new.phase}", text)

@@ -1,0 +1,296 @@
+"""What the scheduler knows of Rollouts, their revisions and approvals.
+
+Only placements with a Rollout of their name are concerned. Here is what is observed of them;
+``rollout_plan`` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from skerry.api.edge import (
+    PLACEMENT_REVISIONS,
+    ROLLOUT_APPROVALS,
+    ROLLOUTS,
+    edge_placement_ref,
+)
+from skerry.api.objects import Object, revision_of
+from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.rollout_plan import orphan_writes
+from skerry.logic.fleet.revision.objects import latest, read_page
+from skerry.logic.fleet.rollout.clocks import Elapsed
+from skerry.logic.fleet.rollout.expression import ExpressionError
+from skerry.logic.fleet.rollout.spec import RolloutSpec, read_spec
+from skerry.logic.fleet.rollout.state import (
+    OPEN,
+    Gate,
+    Revision,
+    state_of,
+)
+from skerry.logic.fleet.rollout.waves import Labels
+from skerry.logic.machinery.conditions import find_condition
+from skerry.logic.machinery.plan import Action, Apply, Patch
+from skerry.runtime.client import cluster_of
+from skerry.runtime.execute import Outcome
+from skerry.runtime.index import Index, Key
+from skerry.runtime.informer import Informer
+
+if TYPE_CHECKING:
+    from skerry.controllers.edge_scheduler.observe import Observed
+
+BY_PLACEMENT = "placement"
+
+
+class RolloutInformers(NamedTuple):
+    """What is followed where the edge export offers rollouts."""
+
+    rollouts: Informer
+    revisions: Informer
+    approvals: Informer
+    queries: Informer | None = None
+
+
+def lean_revision(obj: Object) -> Object:
+    """Keep of a PlacementRevision what a rollout asks: not its items, but what of them binds."""
+    page = read_page(obj)
+    spec = obj["spec"]
+    binding = [
+        [each["group"], each["resource"], each["namespace"], each["name"], each["digest"],
+         each.get("storageVersion", ""), bool(each.get("noRollback"))]
+        for each in spec.get("items") or ()
+        if each.get("noRollback") or each.get("storageVersion")
+    ]  # fmt: skip
+    kept = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
+    lean = {k: spec[k] for k in ("placement", "number", "digest", "page")}
+    lean |= {"items": [], "inputs": {"what": ""}}
+    return {
+        "metadata": kept,
+        "spec": lean,
+        "status": {"verdict": page.verdict or "Candidate"},
+        "binding": binding,
+    }
+
+
+def revision_owners(obj: Object) -> tuple[tuple[str, str], ...]:
+    """Index PlacementRevisions and RolloutApprovals under the placement they are of."""
+    spec = obj.get("spec") or {}
+    return ((cluster_of(obj), spec.get("placement") or spec.get("rollout") or ""),)
+
+
+# -- observing ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRollout:
+    """One Rollout, and everything besides destinations that it is decided from."""
+
+    object: Object
+    spec: RolloutSpec
+    revisions: Mapping[int, Revision]
+    names: Mapping[int, str]
+    live: int
+    now: datetime
+    quiet_seconds: float
+    approvals: Mapping[str, Object] = field(default_factory=dict)
+    gate: Gate = OPEN
+    # Labels of Locations, and whether content is frozen there.
+    labels: Mapping[ObjectRef, Labels] = field(default_factory=dict)
+    frozen: frozenset[ObjectRef] = frozenset()
+
+
+class RolloutState:
+    """The Rollouts there are, and what of our writes has not come back yet."""
+
+    def __init__(
+        self,
+        informers: RolloutInformers,
+        elapsed: Elapsed,
+        now: Callable[[], datetime],
+        labels: Callable[[ObjectRef], Labels],
+        frozen: Callable[[ObjectRef], Callable[[Labels], bool] | None],
+    ) -> None:
+        """*labels* are those of a Location; *frozen* asks whether content is, for a placement."""
+        self._informers = informers
+        self._elapsed = elapsed
+        self._now = now
+        self._labels = labels
+        self._frozen = frozen
+        self._answers: dict[ObjectRef, Object] = {}
+        # Specs are compiled once; by the Rollout, with its generation.
+        self._specs: dict[ObjectRef, tuple[tuple[str, int], RolloutSpec]] = {}
+
+    def rollout(self, ref: ObjectRef) -> Object | None:
+        """Return the Rollout of a placement, as newly as it is known."""
+        cached = self._informers.rollouts.index.get(Key(ref.cluster, "", ref.name))
+        answer = self._answers.get(ref)
+        if cached is None or answer is None:
+            return cached
+        if _version(answer) > _version(cached) and _uid(answer) == _uid(cached):
+            return answer
+        del self._answers[ref]
+        return cached
+
+    def note(self, ref: ObjectRef, outcomes: Iterable[Outcome]) -> None:
+        """Remember the answers to writes of a Rollout until the cache has them."""
+        for outcome in outcomes:
+            target = outcome.action.target if isinstance(outcome.action, Apply | Patch) else None
+            if target is not None and target.gvr == ROLLOUTS and outcome.object is not None:
+                self._answers[ref] = outcome.object
+
+    def forget(self, ref: ObjectRef) -> None:
+        """Take that a placement is gone."""
+        self._answers.pop(ref, None)
+        self._specs.pop(ref, None)
+
+    def observe(self, observed: Observed) -> ObservedRollout | None:
+        """Return what a placement's Rollout is decided from; None when it has none."""
+        ref = observed.ref
+        obj = self.rollout(ref)
+        if obj is None:
+            return None
+        spec, now = self._spec(ref, obj), self._now()
+        pages = {
+            each.number: (each, held)
+            for held in self._informers.revisions.index.by(BY_PLACEMENT, (ref.cluster, ref.name))
+            if (each := read_page(held)).page == 1
+        }
+        newest = latest([each for each, _ in pages.values()])
+        stable = int((obj.get("status") or {}).get("stable") or 0)
+        base = pages[stable][1]["binding"] if stable in pages else []
+        quiet = state_of(obj.get("status") or {}).quiet_since
+        labels = {each.location_ref: self._labels(each.location_ref)
+                  for each in observed.destinations}  # fmt: skip
+        ask = self._frozen(ref)
+        return ObservedRollout(
+            obj,
+            spec,
+            {
+                number: Revision(
+                    number, each.digest, each.verdict, is_one_way(held["binding"], base)
+                )
+                for number, (each, held) in pages.items()
+            },
+            {number: each.name for number, (each, _) in pages.items()},
+            newest.number if newest is not None else 0,
+            now,
+            self._elapsed.since(quiet) if quiet else 0.0,
+            {
+                each["metadata"]["name"]: each
+                for each in self._informers.approvals.index.by(
+                    BY_PLACEMENT, (ref.cluster, ref.name)
+                )
+            },
+            self._gate(ref, obj, spec),
+            labels,
+            frozenset(where for where, found in labels.items() if ask(found))
+            if ask
+            else frozenset(),
+        )
+
+    def _spec(self, ref: ObjectRef, obj: Object) -> RolloutSpec:
+        metadata = obj["metadata"]
+        key = metadata.get("uid", ""), int(metadata.get("generation") or 0)
+        known = self._specs.get(ref)
+        if known is None or known[0] != key:
+            known = self._specs[ref] = key, read_spec(obj.get("spec") or {})
+        return known[1]
+
+    def _gate(self, ref: ObjectRef, obj: Object, spec: RolloutSpec) -> Gate:
+        """Return whether queries and conditions of others let a wave pass."""
+        for kind in spec.judge.external:
+            found = find_condition(obj, kind)
+            if found is None or found.get("status") != "True":
+                said = "is absent" if found is None else f"is {found.get('status')}"
+                return Gate(False, "ExternalCheck", f"condition {kind} {said}")
+        queries = self._informers.queries
+        for check in spec.judge.checks:
+            query = queries.index.get(Key(ref.cluster, "", check.query)) if queries else None
+            if query is None:
+                return Gate(False, "QueryMissing", f"there is no StatusQuery {check.query}")
+            found = find_condition(query, "Complete")
+            if found is None or found.get("status") != "True":
+                return Gate(False, "QueryIncomplete", f"StatusQuery {check.query} is incomplete")
+            rows = (query.get("status") or {}).get("rows") or []
+            try:
+                if not check.holds.holds(rows):
+                    return Gate(False, "CheckFailed", f"StatusQuery {check.query} does not hold")
+            except ExpressionError as error:
+                return Gate(False, "CheckFailed", f"StatusQuery {check.query}: {error}")
+        return OPEN
+
+    def orphaned(self, ref: ObjectRef) -> tuple[Action, ...]:
+        """Return what is to be said of a Rollout whose placement is not there."""
+        obj = self.rollout(ref)
+        if obj is None:
+            return ()
+        return tuple(orphan_writes(ref, obj, self._now()))
+
+    # -- events --------------------------------------------------------------------------------
+
+    def changed(self, enqueue: Callable[[ObjectRef, str, ObjectRef], None]) -> None:
+        """Have *enqueue* called with a placement, and the kind and object that touched it."""
+        found = self._informers
+
+        def about(kind: str, group: Any) -> Callable[[Object | None, Object | None], None]:
+            def handle(old: Object | None, new: Object | None) -> None:
+                obj = new or old
+                if obj is not None:
+                    spec = obj.get("spec") or {}
+                    name = spec.get("placement") or spec.get("rollout") or obj["metadata"]["name"]
+                    if kind == "Rollout":
+                        name = obj["metadata"]["name"]
+                    ref = edge_placement_ref(cluster_of(obj), name)
+                    enqueue(ref, kind, ObjectRef.of(group, obj))
+
+            return handle
+
+        for kind, informer, gvr in (
+            ("Rollout", found.rollouts, ROLLOUTS),
+            ("PlacementRevision", found.revisions, PLACEMENT_REVISIONS),
+            ("RolloutApproval", found.approvals, ROLLOUT_APPROVALS),
+        ):
+            informer.add_handler(about(kind, gvr.group_resource))
+        if found.queries is not None:
+            found.queries.add_handler(self._asked(found.rollouts.index, enqueue))
+
+    def _asked(
+        self, rollouts: Index, enqueue: Callable[[ObjectRef, str, ObjectRef], None]
+    ) -> Callable[[Object | None, Object | None], None]:
+        def handle(old: Object | None, new: Object | None) -> None:
+            obj = new or old
+            if obj is None:
+                return
+            cluster, name = cluster_of(obj), obj["metadata"]["name"]
+            for each in list(rollouts.objects()):
+                checks = ((each.get("spec") or {}).get("judge") or {}).get("checks") or ()
+                if cluster_of(each) == cluster and any(c.get("query") == name for c in checks):
+                    ref = edge_placement_ref(cluster, each["metadata"]["name"])
+                    enqueue(ref, "Rollout", ref)
+
+        return handle
+
+
+def _uid(obj: Object) -> str:
+    return str(obj["metadata"].get("uid", ""))
+
+
+def _version(obj: Object) -> int:
+    return revision_of(obj["metadata"].get("resourceVersion", ""))
+
+
+def is_one_way(binding: Sequence[Sequence[Any]], base: Sequence[Sequence[Any]]) -> bool:
+    """Tell whether a revision changes an object that must not be rolled back.
+
+    One that says so itself, or a definition whose storage version is another.
+    """
+    before = {tuple(each[:4]): each for each in base}
+    for each in binding:
+        old = before.get(tuple(each[:4]))
+        if each[6] and (old is None or old[4] != each[4]):
+            return True
+        if each[5] and old is not None and old[5] and old[5] != each[5]:
+            return True
+    return False

@@ -1,0 +1,204 @@
+"""The real edge scheduler rolls out on a real hub; translator and judge are played by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_REVISIONS, ROLLOUT_APPROVALS, ROLLOUTS
+from tests.kit.chain.building import equal
+from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD, RolloutHub
+from tests.kit.sim.loop import virtual
+
+CANARY = [{"name": "canary", "selector": equal(ring="canary")}]
+
+
+@asynccontextmanager
+async def rolling(edges: int = 4, **spec: Any) -> AsyncIterator[RolloutHub]:
+    """Run a hub whose placement has its first revision everywhere."""
+    hub = RolloutHub()
+    async with hub.running("shop", "imw"), hub.controlled("edge-scheduler"):
+        await hub.fleet(edges)
+        await hub.place(WORKLOAD, "web", equal(env="prod"))
+        await hub.settle(2)
+        await hub.roll_out(waves=CANARY, **spec)
+        await hub.settle(2)
+        await hub.cut(1)
+        await hub.settle(2)
+        await hub.judge()
+        yield hub
+
+
+@virtual
+async def test_destinations_that_were_there_are_pinned_to_the_first_revision() -> None:
+    async with rolling() as hub:
+        assert await hub.revisions() == {"e1": 1, "e2": 1, "e3": 1, "e4": 1}
+        assert sorted(each["slot"] for each in await hub.entries()) == [1, 2, 3, 4]
+        assert await hub.phase() == "Completed"
+        revision = await hub.shop.get(PLACEMENT_REVISIONS, "web-1")
+        assert revision["status"]["verdict"] == "Good"
+        assert (await hub.conditions())["Ready"] == ("True", "Completed")
+
+
+@virtual
+async def test_the_canary_gets_it_first_and_the_others_when_it_is_good() -> None:
+    async with rolling() as hub:
+        await hub.cut(2)
+        await hub.settle(2)
+        assert await hub.revisions() == {"e1": 2, "e2": 1, "e3": 1, "e4": 1}
+        status = (await hub.rollout())["status"]
+        assert (status["phase"], status["wave"]["name"]) == ("Progressing", "canary")
+        assert status["counts"]["target"] == 1
+        assert (await hub.conditions())["Ready"][0] == "False"
+        await hub.judge()
+        assert await hub.revisions() == {"e1": 2, "e2": 2, "e3": 2, "e4": 2}
+        await hub.judge()
+        assert await hub.phase() == "Completed"
+        assert (await hub.rollout())["status"]["stable"] == 2
+
+
+@virtual
+async def test_a_bad_canary_brings_everything_back_and_stalls() -> None:
+    async with rolling() as hub:
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.judge(bad={"e1"})
+        assert await hub.revisions() == {"e1": 1, "e2": 1, "e3": 1, "e4": 1}
+        assert await hub.phase() == "RollingBack"
+        await hub.judge()
+        assert await hub.phase() == "RolledBack"
+        assert (await hub.shop.get(PLACEMENT_REVISIONS, "web-2"))["status"]["verdict"] == "Bad"
+        assert (await hub.conditions())["Stalled"][0] == "True"
+        patch = {"status": {"verdict": "Candidate"}}
+        await hub.shop.patch(PLACEMENT_REVISIONS, "web-2", patch, subresource="status")
+        await hub.settle(2)
+        assert (await hub.revisions())["e1"] == 2
+
+
+@virtual
+async def test_a_soak_ends_by_itself_and_survives_a_restart() -> None:
+    waves = [{"name": "canary", "selector": equal(ring="canary"), "soak": "10m"}]
+    hub = RolloutHub()
+    async with hub.running("shop", "imw"):
+        async with hub.controlled("edge-scheduler"):
+            await hub.fleet(2)
+            await hub.place(WORKLOAD, "web", equal(env="prod"))
+            await hub.roll_out(waves=waves)
+            await hub.cut(1)
+            await hub.settle(2)
+            await hub.judge()
+            await hub.cut(2)
+            await hub.settle(2)
+            await hub.judge()
+            assert await hub.phase() == "Soaking"
+            await hub.settle(200)
+        before = (await hub.rollout())["status"]["wave"]["quietSince"]
+        async with hub.controlled("edge-scheduler"):
+            await hub.settle(200)
+            assert (await hub.rollout())["status"]["wave"]["quietSince"] == before
+            assert (await hub.revisions())["e2"] == 1
+            await hub.settle(250)
+            assert (await hub.revisions())["e2"] == 2
+
+
+@virtual
+async def test_an_approval_is_asked_for_and_waited_for() -> None:
+    async with rolling() as hub:
+        await hub.edit(waves=[{**CANARY[0], "approval": True}])
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.judge()
+        assert await hub.phase() == "Awaiting"
+        asked = (await hub.shop.get(ROLLOUT_APPROVALS, "web-2-canary"))["spec"]
+        assert (asked["rollout"], asked["revision"], asked["wave"]) == ("web", 2, "canary")
+        assert (await hub.revisions())["e2"] == 1
+        await hub.approve("web-2-canary")
+        assert (await hub.revisions())["e2"] == 2
+
+
+@virtual
+async def test_an_edge_that_joins_gets_the_stable_revision_and_one_that_goes_leaves() -> None:
+    async with rolling() as hub:
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.fleet(5)
+        await hub.settle(2)
+        assert (await hub.revisions())["e5"] == 1
+        await hub.locate(INVENTORY, "e4", {"env": "dev"}, equal(edge="e4"))
+        await hub.settle(2)
+        assert set(await hub.revisions()) == {"e1", "e2", "e3", "e5"}
+
+
+@virtual
+async def test_people_promote_abort_undo_and_force() -> None:
+    async with rolling() as hub:
+        await hub.edit(waves=[{**CANARY[0], "soak": "24h"}])
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.judge()
+        await hub.annotate(promote="2/canary")
+        await hub.settle(2)
+        assert set((await hub.revisions()).values()) == {2}
+        await hub.annotate(abort="2")
+        await hub.settle(2)
+        await hub.judge()
+        assert await hub.phase() == "RolledBack"
+        assert (await hub.rollout())["status"]["failure"]["reason"] == "Aborted"
+        await hub.edit(force={"revision": 2, "reason": "INC-77"})
+        await hub.settle(2)
+        assert set((await hub.revisions()).values()) == {2}
+        await hub.edit(force={"revision": 9, "reason": "INC-77"})
+        await hub.settle(2)
+        assert (await hub.conditions())["Valid"] == ("False", "UnknownRevision")
+
+
+@virtual
+async def test_a_rollout_without_placement_says_so_and_one_that_is_deleted_waits() -> None:
+    async with rolling() as hub:
+        body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "Rollout", "spec": {}}
+        await hub.shop.create(ROLLOUTS, {**body, "metadata": {"name": "other"}})
+        await hub.settle(2)
+        other = await hub.shop.get(ROLLOUTS, "other")
+        reasons = {c["type"]: c["reason"] for c in other["status"]["conditions"]}
+        assert reasons["Valid"] == "NoPlacement"
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.shop.delete(ROLLOUTS, "web")
+        await hub.settle(2)
+        assert (await hub.rollout())["metadata"]["deletionTimestamp"]
+        await hub.annotate(release="2")
+        await hub.settle(2)
+        names = {e["metadata"]["name"] for e in (await hub.shop.list(ROLLOUTS)).items}
+        assert names == {"other"}
+        assert set((await hub.revisions()).values()) == {0}
+
+
+@virtual
+async def test_without_a_rollout_slices_say_nothing_of_slots() -> None:
+    hub = RolloutHub()
+    async with hub.running("shop", "imw"), hub.controlled("edge-scheduler"):
+        await hub.fleet(2)
+        await hub.place(WORKLOAD, "web", equal(env="prod"))
+        await hub.settle(2)
+        assert all("slot" not in each for each in await hub.entries())
+        placement = await hub.shop.get(EDGE_PLACEMENTS, "web")
+        assert placement["status"]["destinationCount"] == 2
+
+
+@virtual
+async def test_conditions_of_others_stay_and_gate_a_wave() -> None:
+    async with rolling(judge={"minReady": "0s", "external": ["smoke"]}) as hub:
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.judge()
+        assert (await hub.conditions())["Stalled"] == ("True", "ExternalCheck")
+        status = (await hub.rollout())["status"]
+        smoke = {"type": "smoke", "status": "True", "reason": "Fine", "message": "",
+                 "lastTransitionTime": "2030-01-01T00:00:00Z"}  # fmt: skip
+        patch = {"status": {"conditions": [*status["conditions"], smoke]}}
+        await hub.shop.patch(ROLLOUTS, "web", patch, subresource="status")
+        await asyncio.sleep(2)
+        assert (await hub.revisions())["e2"] == 2
+        assert "smoke" in await hub.conditions()

@@ -1,0 +1,86 @@
+"""A rollout in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skerry.logic.fleet.rollout.advance import advance
+from skerry.logic.fleet.rollout.assign import assign
+from skerry.logic.fleet.rollout.conditions import conditions, counts
+from skerry.logic.fleet.rollout.state import Gate
+from tests.kit.chain.rollout_fleet import Fleet
+
+SPEC: dict[str, Any] = {
+    "judge": {"minReady": "0s", "deadline": "60s"},
+    "pace": {"concurrency": "100%", "maxUnavailable": "100%"},
+    "waves": [{"name": "canary", "until": 2}],
+}
+
+
+def fleet(**spec: Any) -> Fleet:
+    made = Fleet({**SPEC, **spec}, 4)
+    made.edit()
+    made.run(rounds=3)
+    return made
+
+
+def said(made: Fleet) -> dict[str, tuple[str, str]]:
+    given = made.situation()
+    found = conditions(given, assign(given, advance(given)))
+    return {each["type"]: (each["status"], each["reason"]) for each in found}
+
+
+def test_a_rollout_at_rest_is_ready_and_one_under_way_progresses() -> None:
+    made = fleet()
+    assert said(made)["Ready"] == ("True", "Completed")
+    made.edit()
+    made.schedule()
+    found = said(made)
+    assert (found["Ready"][0], found["Progressing"]) == ("False", ("True", "Progressing"))
+    assert found["Stalled"][0] == "False"
+
+
+def test_too_little_evidence_stalls_with_numbers() -> None:
+    made = fleet(judge={**SPEC["judge"], "evidence": 3})
+    made.edit()
+    made.run(rounds=3)
+    given = made.situation()
+    found = conditions(given, assign(given, advance(given)))
+    [stalled] = [each for each in found if each["type"] == "Stalled"]
+    assert (stalled["status"], stalled["reason"]) == ("True", "TooLittleEvidence")
+    assert "3" in stalled["message"]
+    assert "2" in stalled["message"]
+
+
+def test_a_closed_gate_and_a_failure_stall() -> None:
+    made = fleet()
+    made.edit()
+    made.gate = Gate(False, "QueryMissing", "there is no StatusQuery web-errors")
+    made.run(rounds=3)
+    assert said(made)["Stalled"] == ("True", "QueryMissing")
+    made.gate = Gate()
+    made.run(rounds=3)
+    made.edit(poison=True)
+    made.run(seconds=30, rounds=6)
+    assert said(made)["Stalled"] == ("True", "DeadlineExceeded")
+    assert said(made)["Ready"][0] == "False"
+
+
+def test_a_pause_is_shown() -> None:
+    made = fleet(paused=True)
+    made.edit()
+    made.run(rounds=2)
+    assert said(made)["Progressing"] == ("False", "Paused")
+
+
+def test_force_of_nothing_is_invalid() -> None:
+    made = fleet(force={"revision": 9, "reason": "x"})
+    assert said(made)["Valid"] == ("False", "UnknownRevision")
+
+
+def test_counts_are_of_what_will_be_written() -> None:
+    made = fleet()
+    made.edit()
+    given = made.situation()
+    found = counts(given, assign(given, advance(given)))
+    assert (found["destinations"], found["target"], found["waiting"]) == (4, 2, 2)
