@@ -13,6 +13,8 @@ from skerry.api.edge import SINGLE_PLACEMENT_SLICES, is_inert
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
+from skerry.app.guard_admission import GuardAdmission
+from skerry.app.guard_index import GuardedPlacements
 from skerry.app.restart import restart_on_unavailable
 from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
 from skerry.logic.fleet.placement.slice_guard import destination_entries
@@ -20,6 +22,7 @@ from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
 from skerry.logic.machinery.workspaces.limits import Limits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
+from skerry.scheduler.placement import location_chooser
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
@@ -116,6 +119,7 @@ class HubServer(ApiServer):
         self._facts = facts
         self._rbac = rbac
         self.usage = WorkspaceUsage(parts.store, state)
+        self.guards = GuardedPlacements(state, parts.store, location_chooser)
         self._hub_catalogue = HubCatalogue(state)
         self._upkeep: WorkspaceUpkeep | None = None
         self._parts = replace(
@@ -196,6 +200,7 @@ class HubServer(ApiServer):
             PodSecurityAdmission(
                 parts.store, self.namespaces, parts.pod_security, self._passes_through
             ),
+            GuardAdmission(self.guards, parts.store, clock),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
             WorkspaceLimits(
                 self.usage,
@@ -316,6 +321,7 @@ class HubServer(ApiServer):
         await self.catalogue.load(parts.store)
         await self.state.follow(parts.store, self.dispatcher, identity)
         await self.mailboxes.follow(parts.store, self.dispatcher)
+        await self.guards.follow(self.dispatcher)
         self.usage.follow(self.dispatcher)
         for observed in self._observed:
             await observed.follow(parts.store, self.dispatcher)
@@ -334,6 +340,7 @@ class HubServer(ApiServer):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run())
             tasks.create_task(restart_on_unavailable("usage", self.usage.run, self._clock))
+            tasks.create_task(restart_on_unavailable("guards", self.guards.run, self._clock))
             if self._upkeep is not None:
                 tasks.create_task(
                     restart_on_unavailable("workspaces", self._upkeep.run, self._clock)

@@ -22,7 +22,7 @@ class GuardIndex:
 
     def __init__(self, provider: ClusterName = "") -> None:
         """*provider* is the logical cluster of the provider workspace."""
-        self._provider = provider
+        self.provider = provider
         self._guards: dict[ClusterName, dict[ObjectRef, Guard]] = {}
 
     def __bool__(self) -> bool:
@@ -39,7 +39,7 @@ class GuardIndex:
 
     def put(self, guard: Guard) -> None:
         """Have *guard* as it is given."""
-        if guard.ref.cluster != self._provider:
+        if guard.ref.cluster != self.provider:
             guard = replace(guard, name=f"{_BESIDE}{guard.ref.name}")
         self._guards.setdefault(guard.ref.cluster, {})[guard.ref] = guard
 
@@ -51,7 +51,7 @@ class GuardIndex:
 
     def reaches(self, guard: ObjectRef, placement: ObjectRef) -> bool:
         """Tell whether a guard, whatever it selects, may be about a placement."""
-        return guard.cluster in (self._provider, placement.cluster)
+        return guard.cluster in (self.provider, placement.cluster)
 
     def of(
         self, placement: ObjectRef, workspace: Mapping[str, str], labels: Mapping[str, str]
@@ -59,8 +59,8 @@ class GuardIndex:
         """Return the guards of a placement, given the labels of its workspace and its own."""
         if not self._guards:
             return ()
-        found = [*self._guards.get(self._provider, {}).values()]
-        if placement.cluster != self._provider:
+        found = [*self._guards.get(self.provider, {}).values()]
+        if placement.cluster != self.provider:
             found += self._guards.get(placement.cluster, {}).values()
         return tuple(
             sorted(
