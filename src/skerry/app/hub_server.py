@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from skerry.api.edge import SINGLE_PLACEMENT_SLICES, is_inert
+from skerry.api.edge import SINGLE_PLACEMENT_SLICES, STATUS_QUERIES, is_inert
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
@@ -18,6 +18,7 @@ from skerry.app.guard_index import GuardedPlacements
 from skerry.app.restart import restart_on_unavailable
 from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
 from skerry.logic.fleet.placement.slice_guard import destination_entries
+from skerry.logic.fleet.query.plan import resources_read
 from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
 from skerry.logic.machinery.workspaces.limits import Limits
 from skerry.logic.machinery.workspaces.names import WILDCARD
@@ -33,6 +34,7 @@ from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.policy_run import Surroundings
 from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
+from skerry.server.admission.reading import ReadingRights
 from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.catalogue import CRD_PREFIX
 from skerry.server.engine import Handlers
@@ -88,6 +90,7 @@ _AWAITED = frozenset(
 _DESTINATIONS = ExporterOnly(
     SINGLE_PLACEMENT_SLICES.group_resource, destination_entries, DESTINATIONS_REFUSAL
 )
+_QUERIES = STATUS_QUERIES.group_resource
 _TOKEN = ("", "serviceaccounts", "token")
 # As long as a read waits for a revision that lies ahead.
 _KNOWN_SECONDS = 3.0
@@ -241,6 +244,7 @@ class HubServer(ApiServer):
             ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
             _DESTINATIONS.kind: ExporterEntries(_DESTINATIONS, self.state),
+            _QUERIES: ReadingRights(_QUERIES, resources_read, parts.authorizer),
             **dict.fromkeys(
                 (MUTATING, VALIDATING), WebhookWarnings(called=bool(parts.webhook_networks))
             ),

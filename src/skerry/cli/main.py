@@ -28,6 +28,7 @@ _MODULES = {
     "explain": "explain",
     "fleet": "fleet",
     "grants": "grants",
+    "query": "query",
     "whatif": "whatif",
     "manifests": "manifests",
     "backup": "backup",

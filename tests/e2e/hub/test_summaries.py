@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 
 MakeShell = Callable[..., Shell]
 SKERRY = Path(sys.executable).with_name("skerry")
-CONTROLLERS = ("mailbox", "edge-scheduler", "summarizer")
+CONTROLLERS = ("mailbox", "edge-scheduler", "summarizer", "status-queries")
 
 
 KUBERNETES = binding("bind-kubernetes", "root:compute", "kubernetes")
@@ -133,6 +133,35 @@ def heartbeat(seconds: int) -> Raw:
     }
 
 
+def ask_the_fleet(shell: Shell) -> None:
+    """Ask once and for all: the answers agree, and what is asked once does not stay."""
+    ask = "skerry query deploy -n commonstuff --by where=location.name"
+    total = "--agg available=sum:status.availableReplicas"
+    printed = [line.split() for line in shell(f"{ask} {total}").splitlines()]
+    assert printed == [["WHERE", "AVAILABLE"], ["florin", "1"], ["guilder", "0"]]
+    query = {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "StatusQuery",
+        "metadata": {"name": "unhealthy"},
+        "spec": {
+            "from": {"apiGroup": "apps", "resources": ["deployments"]},
+            "filter": "report.healthy != 'True'",
+            "select": [{"name": "where", "value": "location.name"}],
+        },
+    }
+    shell(manifests(query))
+    get = "kubectl get sq unhealthy -o json"
+    found = until(shell, get, lambda found: "rows" in found.get("status", {}))
+    assert found["status"]["rows"] == [{"values": ["guilder"]}]
+    assert found["status"]["matched"] == 1
+    assert shell("kubectl get sq -o name").split() == ["statusquery.edge.kcp.io/unhealthy"]
+    shell(f"cat > q.yaml <<'EOF'\n{json.dumps(query)}\nEOF")
+    assert shell("skerry query -f q.yaml -o csv").splitlines() == ["where", "guilder"]
+    refused = shell("skerry query deploy --filter '1 +'", code=1)
+    assert "spec.filter" in refused
+    assert "nothings" in shell("skerry query nothings.example.io", code=1)
+
+
 @pytest.mark.usefixtures("controllers")
 def test_stage_five_summaries_come_back(hub: Hub, shell_at: MakeShell) -> None:
     shell = shell_at(hub)
@@ -187,6 +216,8 @@ def test_stage_five_summaries_come_back(hub: Hub, shell_at: MakeShell) -> None:
     outcomes = {each["location"]: each["outcome"] for each in found["pairs"]}
     assert outcomes == {"florin": "Healthy", "guilder": "Unavailable"}
     assert "health: Unavailable" in shell(f"{explain} --location guilder")
+
+    ask_the_fleet(shell)
 
     change = {
         "apiVersion": "v1",

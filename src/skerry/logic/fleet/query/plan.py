@@ -293,3 +293,14 @@ def _some(names: Sequence[str] | None) -> frozenset[str] | None:
 def _sentence(wanted: Sequence[str]) -> str:
     named = [name for name in wanted if name not in ("dyn", "null", "uint")]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def resources_read(query: Object) -> list[tuple[str, str, str]]:
+    """Return group, resource and namespace of what a query shows; no namespace stands for all."""
+    section = (query.get("spec") or {}).get("from") or {}
+    group = section.get("apiGroup", "")
+    return [
+        (group, resource, namespace)
+        for resource in section.get("resources") or ()
+        for namespace in section.get("namespaces") or ("",)
+    ]
