@@ -26,6 +26,7 @@ WIRING = {
     "store/memory.py": "tests/contract/store runs one suite over every store",
     "store/etcd.py": "tests/contract/store runs one suite over every store",
     "api/kcp/*.py": "schemas as data, which the reference pages show and e2e tests use",
+    "logic/fleet/placement/choosing.py": "a protocol, which scheduler/placement implements",
     "edge/agent/syscall_numbers.py": "a table of the kernel's",
 }
 
