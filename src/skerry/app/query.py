@@ -5,7 +5,7 @@ Run together they share one feed; run alone, each has its own.
 
 from __future__ import annotations
 
-from skerry.api.edge import EXPORT, STATUS_QUERIES
+from skerry.api.edge import EXPORT, ROLLOUTS, STATUS_QUERIES
 from skerry.app.edge_environment import EdgeEnvironment, Runnable
 from skerry.controllers.status_queries import controller as status_queries
 from skerry.controllers.summarizer import controller as summarizer
@@ -30,6 +30,7 @@ async def build_summarizer(environment: EdgeEnvironment) -> Runnable:
         edge.factory,
         environment.following("espw", environment.provider),
         environment.client("base"),
+        str(ROLLOUTS.group_resource) in edge.resources,
     )
     workers = environment.concurrency or summarizer.WORKERS
     return summarizer.build(views, workers=workers, feed=_feed(environment, edge.factory))

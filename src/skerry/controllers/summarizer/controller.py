@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skerry.api.edge import PLACEMENT_REVISIONS, ROLLOUTS
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.decide import decide
 from skerry.controllers.summarizer.feed import NAME, FeedViews, StatusFeed
@@ -17,7 +18,7 @@ from skerry.controllers.summarizer.observe import (
     PlacementObserver,
     SummaryObserver,
 )
-from skerry.controllers.summarizer.projections import lean_summary
+from skerry.controllers.summarizer.projections import BY_PLACEMENT, lean_summary
 from skerry.controllers.summarizer.sources import (
     SOURCES,
     ObservedSource,
@@ -26,6 +27,13 @@ from skerry.controllers.summarizer.sources import (
     decide_source,
 )
 from skerry.controllers.summarizer.status import decide_placement
+from skerry.controllers.summarizer.verdicts import (
+    Judge,
+    ObservedVerdicts,
+    by_revision,
+    decide_verdicts,
+    lean_manifest,
+)
 from skerry.controllers.summarizer.watches import Parked
 from skerry.kit.log import Logger
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
@@ -50,13 +58,15 @@ class Views:
 
     ``hub`` speaks to all logical clusters at once. ``writer`` writes into workspaces what
     edges report, and is somebody whom the policies of exporters bound: that an edge says so gives
-    nobody a status that an exporter keeps to itself.
+    nobody a status that an exporter keeps to itself. ``has_rollouts``: the export offers Rollouts,
+    and their destinations are judged.
     """
 
     hub: ControllerContext
     edge: InformerFactory
     provider: InformerFactory
     writer: Client
+    has_rollouts: bool = True
 
 
 class Summarizer:
@@ -95,6 +105,7 @@ class Summarizer:
         )
         self._sources = self._source_loop(views.writer, informers, workers)
         self._placements = self._placement_loop(self.feed.placements, informers)
+        self._verdicts = self._judging_loop(edge, informers) if views.has_rollouts else None
 
     def _subscribe(self) -> None:
         """Have enqueued, each at its pace, what the feed says has changed."""
@@ -119,6 +130,25 @@ class Summarizer:
             ),
             self.placement_queue,
             informers,
+        )
+
+    def _judging_loop(
+        self, edge: InformerFactory, informers: Sequence[Informer]
+    ) -> Controller[ObjectRef, ObservedVerdicts]:
+        """Judge the destinations of placements with a Rollout."""
+        hub = self._hub
+        rollouts = edge.informer(ROLLOUTS)
+        revisions = edge.informer(PLACEMENT_REVISIONS, transform=lean_manifest)
+        revisions.index.add_index(BY_PLACEMENT, by_revision)
+        queue: WorkQueue[ObjectRef] = hub.queue(f"{NAME}-verdicts")
+        clock = hub.client.clock
+        pace = Pace(queue, clock)
+        judge = Judge(self.feed, rollouts, revisions, clock, pace.enqueue, pace.observing)
+        return hub.controller(
+            f"{NAME}-verdicts",
+            Reconciler(judge.observe, decide_verdicts, hub.executor(NAME)),
+            queue,
+            [*informers, rollouts, revisions],
         )
 
     def _source_loop(
@@ -146,6 +176,8 @@ class Summarizer:
             tasks.create_task(self._summaries.run())
             tasks.create_task(self._sources.run())
             tasks.create_task(self._placements.run())
+            if self._verdicts is not None:
+                tasks.create_task(self._verdicts.run())
             if self._hub.recorder is not None:
                 tasks.create_task(self._hub.recorder.run())
 

@@ -91,7 +91,9 @@ class StatusFeed:
         self._running = asyncio.Lock()
         self.queue: WorkQueue[Cluster] = hub.queue(f"{NAME}-kinds")
         self.placements = edge.informer(EDGE_PLACEMENTS)
-        slices = edge.informer(SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True)
+        self.slices = slices = edge.informer(
+            SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True
+        )
         slices.index.add_index(BY_PLACEMENT, by_placement)
         mailboxes = views.provider.informer(WORKSPACES, transform=lean_workspace)
         self.inputs = inputs = SummaryInputs(
@@ -102,7 +104,7 @@ class StatusFeed:
         mailboxes.add_handler(inputs.mailbox_changed)
         slices.add_handler(inputs.slice_changed)
         self.placements.add_handler(inputs.placement_changed)
-        configs = edge.informer(SYNCER_CONFIGS, transform=lean_config)
+        self.configs = configs = edge.informer(SYNCER_CONFIGS, transform=lean_config)
         configs.add_handler(inputs.config_changed)
         for informer in (watches.bindings, watches.definitions):
             informer.add_handler(self._types_changed)

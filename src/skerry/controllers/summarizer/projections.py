@@ -12,6 +12,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from skerry.api.edge import (
+    REVISIONS,
     edge_placement_ref,
     is_projected,
     is_system_object,
@@ -116,8 +117,11 @@ def lean_workspace(obj: Object) -> Object:
 
 
 def lean_config(obj: Object) -> Object:
-    """Keep of a SyncerConfig what its edge holds back; no scope."""
+    """Keep of a SyncerConfig what its edge holds back, and the revisions it notes; no scope."""
     kept: Object = {"metadata": lean_metadata(obj), "hold": list(hold_of(obj) or ())}
+    noted = (obj["metadata"].get("annotations") or {}).get(REVISIONS)
+    if noted:
+        kept["noted"] = {REVISIONS: noted}
     return {**kept, "clusters": list(held_clusters(obj)) if kept["hold"] else []}
 
 

@@ -9,7 +9,7 @@
 | Waiting | else |
 
 Good stays: an edge that is updating itself later is no loss. One that is *unwell* later, for as
-long as ``minReady``, is Bad: otherwise to soak would mean nothing.
+long as ``minReady`` and some seconds at least, is Bad: otherwise to soak would mean nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ LASTING_REFUSALS: Final = frozenset(("Rejected", "ImmutableField", "NotOurs", "E
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 FAIL_WHEN: Final = "FailWhen"
 UNWELL: Final = "Unhealthy"
+# A Pod that is replaced is unwell for some seconds; that alone is no reason to return.
+_MIN_UNWELL_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,10 @@ def judge(
     if memory.verdict == GOOD:
         if not evidence.unwell:
             return Judged(Memory("Good"))
-        if now - unwell >= terms.min_ready:
+        patience = max(terms.min_ready, _MIN_UNWELL_SECONDS)
+        if now - unwell >= patience:
             return Judged(Memory(blamed, None, None, UNWELL, evidence.message))
-        return Judged(Memory("Good", None, unwell), unwell + terms.min_ready - now)
+        return Judged(Memory("Good", None, unwell), unwell + patience - now)
     left = terms.deadline - in_flight_seconds
     fit = evidence.translated and evidence.well and evidence.fails is False
     if fit and now - well >= terms.min_ready:

@@ -98,7 +98,7 @@ def test_another_bad_one_restarts_the_soak() -> None:
     made.run(rounds=3)
     before = made.status["wave"]["quietSince"]
     next(edge for edge in made.edges.values() if edge.revision == 2).ill = True
-    made.run(seconds=5, rounds=3)
+    made.run(seconds=5, rounds=4)
     assert made.phase == "Soaking"
     assert made.status["wave"]["quietSince"] > before
 
