@@ -6,19 +6,32 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pyroaring import BitMap
 
-from skerry.api.edge import CONFIRM
+from skerry.api.edge import (
+    CONFIRM,
+    LOCATION_CONSENTS,
+    LOCATION_GRANTS,
+    edge_placement_ref,
+)
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import (
+    ConsentObserver,
     ConsentPlan,
+    ConsentState,
     HeldEntry,
+    InventoryKey,
     ObservedConsent,
     SeenGrant,
     decide_consent,
     opening_id,
 )
+from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
+from skerry.logic.fleet.placement.records import location_of
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update
+from tests.kit.caches import cache
 from tests.kit.chain import building
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -134,3 +147,72 @@ def test_a_grant_is_enforced_from_the_moment_that_is_remembered() -> None:
     assert reason(record, seen(mode="Observe")) == "Observing"
     broken = building.grant("g", selector=building.expression("a", "In"))
     assert reason(record, SeenGrant(grant_of(broken), broken, 0, 0)) == "Invalid"
+
+
+def inventory(mode: str = "Enforce") -> DestinationTable:
+    """Return three Locations of one workspace that lets root:shop place, and nobody else."""
+    index = DestinationTable()
+    for number in range(3):
+        raw = {"name": f"l{number}", "annotations": {"kcp.io/cluster": "imw"}}
+        index.put_location(location_of({"metadata": raw, "spec": {"instanceSelector": {}}}))
+    for name in ("imw", "bank", "shop"):
+        index.put_workspace(name, {}, workspace_ref("root", name))
+    index.put_grant(grant_of(building.grant("g", mode=mode, paths=["root:shop"], selector={})))
+    return index
+
+
+P = edge_placement_ref("bank", "p")
+
+
+def found(refused: list[int], held: list[int]) -> Chosen:
+    return Chosen(BitMap(), [], refused=BitMap(refused), held=BitMap(held))
+
+
+def test_what_a_placement_is_refused_and_holds_enqueues_its_inventory() -> None:
+    enqueued: list[str] = []
+    state = ConsentState(inventory(), lambda key: enqueued.append(str(key)))
+    state.note(P, found(refused=[0, 1], held=[0]))
+    assert enqueued == ["imw"]
+    [group] = state.holds.groups("imw")
+    assert state.holds.elements(group) == {("bank", "p", "imw", "l0")}
+    assert state.refusals.count(group) == 1
+    state.note(P, found(refused=[0, 1], held=[0]))
+    assert enqueued == ["imw"], "nothing is new"
+    state.note(P, found(refused=[0, 1], held=[1]))
+    assert state.holds.elements(group) == {("bank", "p", "imw", "l1")}
+    state.forget(P)
+    assert list(state.holds.groups("imw")) == []
+    assert list(state.refusals.groups("imw")) == []
+    assert len(enqueued) == 3
+
+
+async def test_an_inventory_is_seen_with_its_grants_its_holds_and_refusals() -> None:
+    index = inventory()
+    state = ConsentState(index, lambda _: None)
+    state.note(P, found(refused=[0, 1, 2], held=[0]))
+    grant = building.grant("g", mode="Enforce", paths=["root:shop"], selector={})
+    grants, records = cache(LOCATION_GRANTS), cache(LOCATION_CONSENTS)
+    ready = [False]
+    observer = ConsentObserver(index, state, grants, records, lambda: ready[0])
+    assert await observer.observe(InventoryKey("imw")) is None, "paths are not known yet"
+    ready[0] = True
+    before = await observer.observe(InventoryKey("imw"))
+    assert before is not None
+    assert (before.grants, before.record) == ((), None), "the grant's object is not read yet"
+    grant["metadata"].setdefault("annotations", {})["kcp.io/cluster"] = "imw"
+    grants.apply("ADDED", grant)
+    seen_now = await observer.observe(InventoryKey("imw"))
+    assert seen_now is not None
+    assert seen_now.mode == "Enforce"
+    [one] = seen_now.grants
+    assert one.locations == 3
+    [held] = seen_now.held
+    assert held.workspace == "root:bank"
+    assert held.elements == {("bank", "p", "imw", "l0")}
+    [refused] = seen_now.refused
+    assert refused == {
+        "workspace": "root:bank",
+        "placements": 1,
+        "locations": 2,
+        "locationNames": ["l1", "l2"],
+    }
