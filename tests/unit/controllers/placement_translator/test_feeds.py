@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from skerry.controllers.placement_translator.feeds import Feed, WatchSet
+import asyncio
+
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.controllers.placement_translator.feeds import Feed, Feeds, WatchSet
+from skerry.kit.clock import LoopClock
+from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.translation.sources import Record, Records, WatchKey, record_of, wide
+from skerry.logic.fleet.translation.workspaces import Workspaces
+from skerry.runtime.client import Client
+from skerry.runtime.metrics import RuntimeMetrics
+from tests.kit.sim.loop import virtual
+from tests.kit.sim.twin import Twin
 
 MAPS = wide("", "v1", "configmaps")
 
@@ -76,3 +87,38 @@ async def test_the_set_says_when_it_is_different_and_only_then() -> None:
     watches.changed.clear()
     watches.stop(MAPS)
     assert not watches.changed.is_set()
+
+
+@virtual
+async def test_each_watch_of_the_set_is_followed_while_it_is_in_the_set() -> None:
+    twin = Twin(clock=LoopClock())
+    client = Client(twin, clock=LoopClock())
+    namespaces = GroupVersionResource("", "v1", "namespaces")
+    await client.create(namespaces, {"metadata": {"name": "n"}})
+
+    async def put(name: str) -> None:
+        page: Object = {"metadata": {"name": name, "namespace": "n"}, "data": {}}
+        await client.create(MAPS.gvr, page)
+
+    await put("a")
+    watches, handlers, workspaces = WatchSet(), Handlers(), Workspaces(dict)
+    key = MAPS._replace(cluster="")
+    watches.follow(key)
+    feeds = Feeds(client, SeededIds(0), RuntimeMetrics(), watches, workspaces, handlers)
+    task = asyncio.get_running_loop().create_task(feeds.run())
+    await asyncio.sleep(1)
+    assert handlers.events == ["started", "put a", "synced"]
+    await put("b")
+    await asyncio.sleep(1)
+    assert handlers.events[3:] == ["put b"]
+    watches.stop(key)
+    await asyncio.sleep(1)
+    await put("c")
+    await asyncio.sleep(1)
+    assert handlers.events[4:] == []
+    watches.follow(key)
+    await asyncio.sleep(1)
+    assert "put c" in handlers.events
+    assert handlers.events[-1] == "synced"
+    task.cancel()
+    await asyncio.wait([task])

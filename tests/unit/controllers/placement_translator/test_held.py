@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import CONFIRM, Mailbox
+from skerry.api.edge import CONFIRM, LOCATION_CONSENTS, Mailbox
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.held import (
     HeldEntry,
     HeldObjects,
+    HoldsExecutor,
+    HoldsObserver,
     HoldsPlan,
     ObservedHolds,
     decide_holds,
@@ -20,6 +22,10 @@ from skerry.logic.fleet.placement.consent_record import new_record
 from skerry.logic.fleet.placement.holds import Group
 from skerry.logic.fleet.translation.difference import Hold
 from skerry.logic.machinery.plan import Update
+from skerry.runtime.client import Client
+from skerry.runtime.metrics import RuntimeMetrics
+from tests.kit.caches import cache
+from tests.kit.sim.twin import Twin, served
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MAILBOX, OTHER = Mailbox("imw", "uid"), Mailbox("imw", "other")
@@ -117,3 +123,53 @@ def test_nothing_is_held_in_a_mailbox_that_has_gone() -> None:
     state.forget_mailbox(MAILBOX)
     assert state.holds.elements(Group("imw", "bank")) == {(OTHER, *SECRET[1:])}
     assert state.refusals.groups("imw") == []
+
+
+async def test_an_inventory_is_seen_once_its_record_is_there() -> None:
+    state = HeldObjects(lambda _: None)
+    state.put(MAILBOX, SECRET, Hold("bank", held=True))
+    state.put(MAILBOX, ROLE, Hold("bank", held=False))
+    records = cache(LOCATION_CONSENTS)
+    observer = HoldsObserver(state, records, lambda cluster: f"root:{cluster}")
+    assert await observer.observe("imw") is None, "the edge scheduler makes it"
+    made = record()
+    made["metadata"].setdefault("annotations", {})["kcp.io/cluster"] = "imw"
+    records.apply("ADDED", made)
+    found = await observer.observe("imw")
+    assert found is not None
+    [held] = found.held
+    assert (held.workspace, held.elements) == ("root:bank", frozenset({(MAILBOX, *SECRET[1:])}))
+    assert found.refused == (
+        {
+            "workspace": "root:bank",
+            "objects": 1,
+            "resources": ["clusterroles.rbac.authorization.k8s.io"],
+        },
+    )
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_copies_go_when_the_confirmation_is_written_and_not_in_a_dry_run(
+    dry_run: bool,
+) -> None:
+    twin = Twin(types=[served("edge.kcp.io", "v1alpha1", "locationconsents", "LocationConsent",
+                              namespaced=False)])  # fmt: skip
+    client = Client(twin)
+    made = await client.for_cluster("imw").create(LOCATION_CONSENTS, record("o-1"))
+    plan = decide_holds(ObservedHolds("imw", made, (HELD,)), NOW)
+    assert isinstance(plan, HoldsPlan)
+    assert plan.releases == HELD.elements
+    state = HeldObjects(lambda _: None)
+    marked: dict[Mailbox, set[ObjectRef]] = {}
+    executor = HoldsExecutor(
+        client,
+        state,
+        lambda mailbox, items: marked.update({mailbox: set(items)}),
+        "translator",
+        metrics=RuntimeMetrics(),
+        announce=None,
+        dry_run=dry_run,
+    )
+    await executor.execute(plan)
+    assert marked == ({} if dry_run else {MAILBOX: {SECRET, ROLE}})
+    assert state.is_released(MAILBOX, SECRET) is not dry_run

@@ -177,3 +177,34 @@ def test_all_slices_of_a_placement_count_and_one_mailbox_may_have_several_locati
         Mailbox("imw", "1"): (location_ref("imw", "a"), location_ref("imw", "b")),
         Mailbox("imw", "2"): (location_ref("imw", "c"),),
     }
+
+
+def test_a_placement_sends_its_namespaces_what_is_in_them_and_what_it_names(route: Route) -> None:
+    route.put_placement(P, ALL)
+    route.settle()
+    sent = set(route.items(P))
+    assert {namespace_ref("n"), PAGE, ROLE} <= sent
+    assert PAGE._replace(name="own") in sent
+
+
+def test_what_is_within_a_namespace_is_found_whether_or_not_it_is_placed(route: Route) -> None:
+    assert set(route.items_within("one", "n")) >= {namespace_ref("n"), PAGE}
+    assert list(route.items_within("one", "absent")) == [namespace_ref("absent")]
+
+
+def test_only_what_is_customized_differs_from_location_to_location(route: Route) -> None:
+    route.put_placement(P, ALL)
+    route.settle()
+    assert set(route.customized_items(P)) == {PAGE._replace(name="own"), ROLE}
+
+
+def test_who_sends_an_object_to_a_mailbox_is_listed_by_name(route: Route) -> None:
+    for placement in (Q, P):
+        route.put_placement(placement, GO)
+        route.put_destinations(placement, {A: (FLORIN,)})
+    route.settle()
+    assert route.placements_of(A, "one", PAGE) == [P, Q]
+    assert route.placements_of(B, "one", PAGE) == []
+    route.put_destinations(Q, {B: (GUILDER,)})
+    route.settle()
+    assert route.placements_of(A, "one", PAGE) == [P]
