@@ -338,6 +338,12 @@ class Denied(ApiError):
         self.code, self.reason = code, reason
 
 
+class TypedPatchError(ApiError):
+    """An applied configuration that cannot be read; kube-apiserver gives no reason either."""
+
+    code, reason = 500, ""
+
+
 class ServiceUnavailable(ApiError):
     code, reason = 503, "ServiceUnavailable"
 

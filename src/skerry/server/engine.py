@@ -297,7 +297,7 @@ class Engine:
     def _subresource_handler(self, call: Call) -> ResourceHandler:
         info, resource = call.info, call.resource.info
         declared = next((s for s in resource.subresources if s.name == info.subresource), None)
-        if declared is None:
+        if declared is None or (info.rest and info.subresource != "proxy"):
             raise NotFound.path()
         if info.verb not in declared.verbs:
             raise MethodNotAllowed

@@ -109,18 +109,19 @@ class Preparation:
 
     def update(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
         """Replace the object."""
-        sent = self._sent(call, options, creating=False)
+        sent = self._sent(call, options, creating=False, named=True)
         wanted = sent["metadata"].get("resourceVersion") or ""
         if not wanted and call.resource.custom:
-            detail = "must be specified for an update"
-            raise Invalid.of(
-                call.group,
-                call.kind,
-                call.info.name,
-                [FieldError.invalid("metadata.resourceVersion", 0, detail)],
-            )
+            raise _without_version(call)
         draft = Draft(sent)
-        return Mutation(lambda _: draft.take(), resource_version=wanted)
+        conditional = not wanted and (call.group, call.resource.info.resource) in _CONDITIONAL
+
+        def replace(live: LiveObject) -> Object:
+            if conditional and live() is not None:
+                raise _without_version(call)
+            return draft.take()
+
+        return Mutation(replace, resource_version=wanted)
 
     def patch(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
         """Apply one of the three kinds of patch."""
@@ -128,7 +129,12 @@ class Preparation:
 
         def mutate(live: LiveObject) -> Object:
             new = patched(required(live))
-            self.receive(call, new, options)
+            try:
+                self.receive(call, new, options)
+            except BadRequest as error:
+                # The patch may well be what it should be; what it makes of the object is not.
+                wrong = FieldError.invalid("patch", encode(new).decode(), str(error))
+                raise Invalid.of("", "", "", [wrong]) from error
             prepare.address(call, new, creating=False)
             return new
 
@@ -163,14 +169,21 @@ class Preparation:
 
         return Mutation(mutate)
 
-    def _sent(self, call: Call, options: WriteOptions, *, creating: bool) -> Object:
-        """Return the object in the body, received and addressed."""
+    def _sent(
+        self, call: Call, options: WriteOptions, *, creating: bool, named: bool = False
+    ) -> Object:
+        """Return the object in the body, received and addressed; *named*: it must say its name."""
         request = call.request
         lines: list[str] = []
         media = request.headers.get("content-type", "")
         sent = decode_body(request.body, media, repeated=lines)
         repeated = prepare.repeated_fields(request, sent, options)
         self.receive(call, sent, options, repeated, lines=lines)
+        if named and not sent["metadata"].get("name"):
+            raise BadRequest(
+                f"the name of the object ({call.info.name} based on URL) was undeterminable: "
+                "name must be provided"
+            )
         prepare.address(call, sent, creating=creating)
         return sent
 
@@ -311,6 +324,32 @@ class Preparation:
         )
 
 
+# Built-in types that are replaced only by whoever says which version; custom types all are.
+_CONDITIONAL: Final = frozenset(
+    {
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apiregistration.k8s.io", "apiservices"),
+        ("coordination.k8s.io", "leases"),
+        ("node.k8s.io", "runtimeclasses"),
+        ("policy", "poddisruptionbudgets"),
+        ("storage.k8s.io", "csidrivers"),
+        ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "csistoragecapacities"),
+        ("storage.k8s.io", "volumeattachments"),
+    }
+)
+
+
+def _without_version(call: Call) -> Invalid:
+    detail = "must be specified for an update"
+    error = FieldError.invalid("metadata.resourceVersion", 0, detail)
+    return Invalid.of(call.group, call.kind, call.info.name, [error])
+
+
 def _absent() -> None:
     return None
 
@@ -328,7 +367,7 @@ def _patched_by(call: Call) -> Callable[[Object], Object]:
     document: Any = parse_json(call.request.body)
     if media == JSON_PATCH:
         return lambda live: apply_json_patch(live, document)
-    patch = as_object(document)
+    patch = {} if document is None and media == STRATEGIC else as_object(document)
     if media == MERGE_PATCH:
         return lambda live: as_object(apply_merge_patch(live, patch))
     if call.resource.custom:

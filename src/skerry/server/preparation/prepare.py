@@ -11,12 +11,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from skerry.api.errors import BadRequest, Conflict, FieldError, InternalError, Invalid
+from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, TypedPatchError
 from skerry.api.kinds import GroupVersion, GroupVersionKind
 from skerry.api.objects import Object
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.builtin import definitions
-from skerry.logic.machinery.builtin.metadata import validate_metadata
+from skerry.logic.machinery.builtin.metadata import (
+    takes_any_finalizer,
+    unqualified_finalizer_errors,
+    validate_metadata,
+)
 from skerry.logic.machinery.names import generated_name
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import declared_path, duplicate_keys, prune, type_errors
@@ -132,7 +136,7 @@ def _unmarshal_errors(lines: Sequence[str]) -> str:
     return "\n  ".join(("yaml: unmarshal errors:", *lines))
 
 
-def _not_declared(call: Call, obj: Object, unknown: Sequence[str]) -> InternalError:
+def _not_declared(call: Call, obj: Object, unknown: Sequence[str]) -> TypedPatchError:
     """Return the refusal of fields that the schema does not have; Kubernetes calls it internal."""
     info, metadata = call.resource.info, obj["metadata"]
     name = metadata.get("name") or call.info.name
@@ -140,7 +144,7 @@ def _not_declared(call: Call, obj: Object, unknown: Sequence[str]) -> InternalEr
     paths = [declared_path(call.resource.schema, obj, path) for path in unknown]
     found = [f"{path}: field not declared in schema" for path in paths]
     text = found[0] if len(found) == 1 else "\n  ".join(("errors:", *found))
-    return InternalError(
+    return TypedPatchError(
         f"failed to create typed patch object ({where}; {info.api_version}, Kind={info.kind}): "
         f"{text}"
     )
@@ -225,6 +229,9 @@ def carry_over(call: Call, obj: Object, old: Object, part: Part | None) -> None:
     """
     resource, metadata, before = call.resource, obj["metadata"], old["metadata"]
     if (uid := metadata.get("uid")) and uid != before["uid"]:
+        if call.request.method == "PATCH":
+            wrong = FieldError.invalid("metadata.uid", uid, "field is immutable")
+            raise Invalid.of(call.group, call.kind, before["name"], [wrong])
         raise Conflict.of(
             call.group,
             resource.info.resource,
@@ -282,6 +289,8 @@ def refuse_invalid(
     errors: list[FieldError] = validate_metadata(
         obj, resource.info.namespaced, resource.check_name, old
     )
+    if not resource.custom and not takes_any_finalizer(resource.info.group_resource):
+        errors += unqualified_finalizer_errors(obj)
     if old is None:
         errors += resource.validate_create(obj)
     elif part is not None:

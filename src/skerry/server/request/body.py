@@ -49,7 +49,9 @@ def decode_body(
     """
     media = media_type(content_type)
     if media in ("", JSON):
-        return as_object(parse_json(body, limits))
+        found = parse_json(body, limits)
+        # As in Go, null is an object of which nothing was said.
+        return {} if found is None else as_object(found)
     if media in _YAML_TYPES:
         return as_object(parse_yaml(body, limits, repeated))
     if media == _PROTOBUF:

@@ -36,16 +36,19 @@ FOREGROUND = "foregroundDeletion"
 _TRIES = 20
 # A delete of these answers with the object, also when it is gone; of others with a Status then.
 _SHOWN_WHEN_GONE = frozenset(
-    ("", resource)
-    for resource in (
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "pods",
-        "podtemplates",
-        "resourcequotas",
-        "serviceaccounts",
-        "services",
-    )
+    {
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+        ("", "pods"),
+        ("", "podtemplates"),
+        ("", "resourcequotas"),
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("storage.k8s.io", "csidrivers"),
+        ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "storageclasses"),
+        ("storage.k8s.io", "volumeattachments"),
+    }
 )
 
 

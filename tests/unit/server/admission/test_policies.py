@@ -34,6 +34,13 @@ async def put_in_force(server: Server, made: dict[str, Any], *bound: dict[str, A
         assert reply.status == 201, reply.body
 
 
+async def replace(server: Server, path: str, wanted: dict[str, Any]) -> Reply:
+    """Replace what is at *path*, whichever version it has."""
+    version = (await server.get(path)).body["metadata"]["resourceVersion"]
+    metadata = {**wanted["metadata"], "resourceVersion": version}
+    return await server.put(path, {**wanted, "metadata": metadata})
+
+
 def denial(reply: Reply) -> tuple[int, str, str]:
     return reply.status, reply.body["reason"], reply.body["message"]
 
@@ -156,7 +163,7 @@ async def test_parameters_are_found_by_name_and_by_selector() -> None:
         made = policy("p", paramKind=PARAMS, validations=[WITHIN])
         await put_in_force(server, made, parameters(name="three", namespace="default"))
         assert denial(await server.create(MAPS, config_map(**four)))[2] == shown("max 3")
-        await server.put(f"{BINDINGS}/b", parameters(selector={"matchLabels": {"p": "1"}}))
+        await replace(server, f"{BINDINGS}/b", parameters(selector={"matchLabels": {"p": "1"}}))
         assert (await server.create(MAPS, config_map(**four))).status == 201
 
 
@@ -244,7 +251,7 @@ async def test_a_policy_says_in_its_status_what_it_reads_in_vain() -> None:
         (warning,) = status["typeChecking"]["expressionWarnings"]
         assert warning["fieldRef"] == "spec.validations[0].expression"
         mended = policy("p", "object.spec.replicas == 1", matchConstraints=match)
-        reply = await server.put(f"{POLICIES}/p", mended)
+        reply = await replace(server, f"{POLICIES}/p", mended)
         assert reply.body["status"] == {"observedGeneration": 2, "typeChecking": {}}
 
 

@@ -92,11 +92,12 @@ async def test_a_patch_cannot_break_an_object_or_rename_it() -> None:
         path = f"{DEPLOYMENTS}/web"
         for patch, code in (
             ({"spec": {"replicas": -1}}, 422),
-            ({"spec": {"replicas": "x"}}, 400),
+            ({"spec": {"replicas": "x"}}, 422),
             ({"metadata": {"name": "other"}}, 400),
             ({"metadata": {"namespace": "other"}}, 400),
-            ({"kind": "Pod"}, 400),
-            ({"apiVersion": "v1"}, 400),
+            ({"kind": "Pod"}, 422),
+            ({"apiVersion": "v1"}, 422),
+            ({"metadata": {"uid": "other"}}, 422),
             ({"metadata": None}, 200),
             ({"spec": {"selector": {"matchLabels": {"app": "else"}}}}, 422),
         ):
@@ -238,7 +239,7 @@ async def test_a_field_that_no_schema_has_cannot_be_applied(validation: str) -> 
         }
         path = f"/api/v1/namespaces/default/pods/p?{query}"
         reply = await server.patch(path, body, "apply")
-        assert (reply.status, reply.body["reason"]) == (500, "InternalError")
+        assert (reply.status, reply.body.get("reason")) == (500, None)
         assert reply.body["message"] == (
             "failed to create typed patch object (default/p; v1, Kind=Pod): errors:\n"
             "  .metadata.unknownMeta: field not declared in schema\n"

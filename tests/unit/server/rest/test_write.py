@@ -367,8 +367,19 @@ async def test_what_is_not_there_is_created_by_an_update_of_a_few_kinds_only() -
         assert (await server.put(f"{MAPS}/c", config_map("c"))).status == 404
         lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}
         path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
-        assert (await server.put(path, lease)).status == 201
-        assert (await server.put(path, lease)).status == 200
+        made = await server.put(path, lease)
+        assert made.status == 201
+        assert (await server.put(path, lease)).status == 422, "which version is replaced?"
+        assert (await server.put(path, made.body)).status == 200
+
+
+@virtual
+async def test_an_update_says_whom_it_is_about() -> None:
+    async with serving() as server:
+        await server.create(MAPS, config_map("c"))
+        nameless = await server.put(f"{MAPS}/c", {"data": {"a": "1"}})
+        assert nameless.status == 400
+        assert "name must be provided" in nameless.body["message"]
 
 
 @virtual

@@ -522,7 +522,7 @@ async def test_a_heartbeat_has_the_hubs_time_and_a_bounded_duration(hub: EdgeHub
         lambda: edge.ask("POST", LEASES, forged),
         lambda: edge.ask("PATCH", LEASE, {"spec": {"renewTime": later}}, content_type=MERGE),
         lambda: edge.ask("PATCH", LEASE, forged, content_type=MERGE),
-        lambda: edge.ask("PUT", LEASE, forged),
+        lambda: edge.ask("PUT", LEASE, forged_again),
         lambda: edge.ask("PATCH", f"{LEASE}?fieldManager=y&force=true",
                          lease_of(renewTime=later), content_type=APPLY),
     ]  # fmt: skip
@@ -530,6 +530,8 @@ async def test_a_heartbeat_has_the_hubs_time_and_a_bounded_duration(hub: EdgeHub
         reply = await write()
         assert reply.status in (200, 201), reply.body
         found = await hub.get(edge.mailbox, LEASE)
+        version = found["metadata"]["resourceVersion"]
+        forged_again = {**forged, "metadata": {**forged["metadata"], "resourceVersion": version}}
         soon = hub.clock.now() + timedelta(seconds=5)
         times = [found["spec"]["renewTime"], found["spec"]["acquireTime"]]
         times += [entry["time"] for entry in found["metadata"]["managedFields"]]

@@ -29,7 +29,7 @@ from skerry.logic.machinery.builtin.workload_parts import (
     selects,
 )
 from skerry.logic.machinery.names import dns1123_label, dns1123_subdomain, http_path
-from skerry.logic.machinery.selectors import label_selector_errors
+from skerry.logic.machinery.selectors import label_errors, label_selector_errors
 
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
@@ -88,6 +88,8 @@ def _prepare_job(job: Object) -> None:
         labels.setdefault(label, metadata.get("uid") or "")
     matched = child(child(spec, "selector"), "matchLabels")
     matched.setdefault(_UID_LABEL, metadata.get("uid") or "")
+    if not metadata.get("labels") and not label_errors(labels, "metadata.labels"):
+        metadata["labels"] = dict(labels)
 
 
 _COUNTS = (

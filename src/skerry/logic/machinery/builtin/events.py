@@ -13,7 +13,15 @@ from typing import Any, Final
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.machinery.builtin.rules import Errors, Rules, RuleTable, each, immutable, member
+from skerry.logic.machinery.builtin.rules import (
+    Errors,
+    Rules,
+    RuleTable,
+    absent,
+    each,
+    immutable,
+    member,
+)
 from skerry.logic.machinery.names import dns1123_subdomain, path_segment, qualified_name
 
 GROUP: Final = "events.k8s.io"
@@ -58,6 +66,13 @@ def _renamed(obj: Object, names: Mapping[str, str], api_version: str) -> Object:
     converted = {names.get(name, name): value for name, value in obj.items()}
     converted["apiVersion"] = api_version
     return converted
+
+
+def _default(obj: Object) -> None:
+    """Fill in what Go writes of an event even where it is empty."""
+    names = _TO_NEW if obj.get("apiVersion") == NEW_API else {}
+    for name, value in (("reportingComponent", ""), ("reportingInstance", ""), ("source", {})):
+        absent(obj, names.get(name, name), dict(value) if value == {} else value)
 
 
 def _validate_create(obj: Object) -> Errors:
@@ -186,6 +201,7 @@ _NEW_FIELDS: dict[str, Callable[[Object], str]] = {
 
 RULES: RuleTable = {
     GroupResource("", "events"): Rules(
+        default=_default,
         validate_create=_validate_create,
         validate_update=lambda new, _: _validate_create(new),
         # Names of old events are timestamps glued to names: anything a path can hold.
@@ -194,6 +210,7 @@ RULES: RuleTable = {
         selectable_fields=_CORE_FIELDS,
     ),
     GroupResource(GROUP, "events"): Rules(
+        default=_default,
         validate_create=_validate_strict_create,
         validate_update=_validate_strict_update,
         counts_generation=False,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from skerry.api.errors import FieldError
-from skerry.api.kinds import GroupVersion
+from skerry.api.kinds import GroupResource, GroupVersion
 from skerry.api.objects import Object
 from skerry.logic.machinery.apply.managed import MAX_ENTRIES
 from skerry.logic.machinery.builtin.rules import Errors, each, immutable, non_negative
@@ -31,6 +31,18 @@ _FIXED = (
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
+)
+_STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
+# Groups whose kinds take finalizers of any name; so do the Events of the core group.
+_LAX_GROUPS = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "node.k8s.io",
+        "policy",
+    }
 )
 _MANAGED_OPERATIONS = ("Apply", "Update")
 
@@ -151,6 +163,25 @@ def _finalizer_errors(finalizers: Sequence[str]) -> Errors:
         text = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
         errors.append(FieldError.invalid(path, finalizers, text))
     return errors
+
+
+def takes_any_finalizer(kind: GroupResource) -> bool:
+    """Tell whether objects of a built-in kind may have finalizers of any name."""
+    return kind.group in _LAX_GROUPS or kind == GroupResource("", "events")
+
+
+def unqualified_finalizer_errors(obj: Object) -> Errors:
+    """Return the finalizers that are neither qualified by a domain nor Kubernetes' own.
+
+    For the kinds of most built-in groups only; ``validate_metadata`` is for all.
+    """
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    finalizers = (obj.get("metadata") or {}).get("finalizers") or ()
+    return [
+        FieldError.invalid(f"metadata.finalizers[{number}]", name, text)
+        for number, name in enumerate(finalizers)
+        if "/" not in name and name not in _STANDARD_FINALIZERS and not qualified_name(name)
+    ]
 
 
 def _change_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:

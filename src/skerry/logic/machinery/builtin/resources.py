@@ -15,12 +15,14 @@ from skerry.logic.machinery.builtin import (
     cron_jobs,
     endpoints,
     events,
+    flow_control,
     limits,
     networking,
     pods,
     rbac,
     services,
     storage,
+    storage_drivers,
     webhook_configurations,
     workloads,
 )
@@ -40,6 +42,7 @@ _TABLES: Sequence[RuleTable] = (
     configuration.RULES,
     endpoints.RULES,
     events.RULES,
+    flow_control.RULES,
     limits.RULES,
     networking.RULES,
     pods.RULES,
@@ -47,6 +50,7 @@ _TABLES: Sequence[RuleTable] = (
     services.RULES,
     storage.RULES,
     webhook_configurations.RULES,
+    storage_drivers.RULES,
     workloads.RULES,
 )
 _PLAIN = Rules()

@@ -8,7 +8,6 @@ from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import (
-    canonical,
     canonical_list,
     parsed,
     positive_errors,
@@ -298,21 +297,6 @@ def _validate_class_update(new: Object, old: Object) -> Errors:
     return errors + immutable(new.get(field), old.get(field), field)
 
 
-def _default_driver(driver: Object) -> None:
-    spec = child(driver, "spec")
-    absent(spec, "attachRequired", True)
-    for field in ("podInfoOnMount", "storageCapacity", "requiresRepublish"):
-        absent(spec, field, False)
-    absent(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType")
-    if not spec.get("volumeLifecycleModes"):
-        spec["volumeLifecycleModes"] = ["Persistent"]
-
-
-def _default_capacity(capacity: Object) -> None:
-    canonical(capacity, "capacity")
-    canonical(capacity, "maximumVolumeSize")
-
-
 RULES: RuleTable = {
     GroupResource("", "persistentvolumeclaims"): Rules(
         default=_default_claim,
@@ -337,10 +321,4 @@ RULES: RuleTable = {
         validate_update=_validate_class_update,
         counts_generation=False,
     ),
-    GroupResource("storage.k8s.io", "csidrivers"): Rules(default=_default_driver),
-    GroupResource("storage.k8s.io", "csinodes"): Rules(counts_generation=False),
-    GroupResource("storage.k8s.io", "csistoragecapacities"): Rules(
-        default=_default_capacity, counts_generation=False
-    ),
-    GroupResource("storage.k8s.io", "volumeattachments"): Rules(counts_generation=False),
 }

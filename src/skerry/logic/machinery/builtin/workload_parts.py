@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from skerry.api.errors import FieldError
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.likeness import same
+from skerry.logic.machinery.builtin.pod_spec import template_errors
 from skerry.logic.machinery.builtin.pod_warnings import template_warnings
 from skerry.logic.machinery.builtin.rules import (
     Errors,
@@ -39,6 +40,8 @@ def selector_errors(spec: Object, kind: str) -> Errors:
     if selector is None:
         return [FieldError.required("spec.selector")]
     errors = label_selector_errors(selector, "spec.selector")
+    if errors and kind != "daemonset":
+        errors.append(FieldError.invalid("spec.selector", selector, "invalid label selector"))
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         text = f"empty selector is invalid for {kind}"
         errors.append(FieldError.invalid("spec.selector", selector, text))
@@ -48,9 +51,18 @@ def selector_errors(spec: Object, kind: str) -> Errors:
 def template_match_errors(spec: Object) -> Errors:
     """Refuse a template whose pods the workload would not recognise as its own."""
     selector, labels = spec.get("selector"), member(spec, "template", "metadata", "labels") or {}
-    if selector is None or label_selector_errors(selector) or selects(selector, labels):
+    if selector is not None and (label_selector_errors(selector) or selects(selector, labels)):
         return []
     return [FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH)]
+
+
+def set_template_errors(spec: Object, kind: str) -> Errors:
+    """Judge the template of a set of pods; with a malformed selector nobody looks at it."""
+    if label_selector_errors(spec.get("selector") or {}):
+        return []
+    errors = template_match_errors(spec)
+    errors += template_errors(spec.get("template") or {}, "spec.template")
+    return errors + kept_running_errors(spec, kind)
 
 
 def kept_running_errors(spec: Object, kind: str) -> Errors:

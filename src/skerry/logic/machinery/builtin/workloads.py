@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from skerry.api.errors import FieldError
@@ -37,6 +37,7 @@ from skerry.logic.machinery.builtin.workload_parts import (
     selector_change_errors,
     selector_errors,
     selects,
+    set_template_errors,
     share,
     share_errors,
     status_errors,
@@ -76,9 +77,7 @@ def _validate_deployment(deployment: Object) -> Errors:
         spec, ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     )
     errors += selector_errors(spec, "deployment")
-    errors += template_match_errors(spec)
-    errors += template_errors(spec.get("template") or {}, "spec.template")
-    errors += kept_running_errors(spec, "ReplicaSet")
+    errors += set_template_errors(spec, "ReplicaSet")
     errors += _strategy_errors(spec.get("strategy") or {})
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
@@ -134,9 +133,7 @@ def _validate_replica_set(replica_set: Object) -> Errors:
     errors = count_errors(spec, ("replicas", "minReadySeconds"))
     # Kubernetes says "deployment" here too.
     errors += selector_errors(spec, "deployment")
-    errors += template_match_errors(spec)
-    errors += template_errors(spec.get("template") or {}, "spec.template")
-    return errors + kept_running_errors(spec, "ReplicaSet")
+    return errors + set_template_errors(spec, "ReplicaSet")
 
 
 def _validate_replica_set_status(new: Object, _: Object) -> Errors:
@@ -162,6 +159,8 @@ def _validate_controller(controller: Object) -> Errors:
     selector = spec.get("selector") or {}
     if not selector:
         errors.append(FieldError.required("spec.selector"))
+    if not spec.get("template"):
+        return [*errors, FieldError.required("spec.template")]
     labels = member(spec, "template", "metadata", "labels") or {}
     if not selects({"matchLabels": selector}, labels):
         errors.append(FieldError.invalid("spec.template.metadata.labels", labels, MISMATCH))
@@ -214,8 +213,9 @@ def _validate_stateful_set(stateful_set: Object) -> Errors:
     start = member(spec, "ordinals", "start")
     errors += non_negative(start, "spec.ordinals.start")
     errors += selector_errors(spec, "statefulset")
-    errors += template_match_errors(spec)
-    errors += _stateful_template_errors(spec.get("template") or {})
+    if not label_selector_errors(spec.get("selector") or {}):
+        errors += template_match_errors(spec)
+        errors += _stateful_template_errors(spec.get("template") or {})
     return errors + kept_running_errors(spec, "StatefulSet")
 
 
@@ -309,7 +309,8 @@ def _default_daemon_set(daemon_set: Object) -> None:
 
 
 def _prepare_daemon_set(daemon_set: Object) -> None:
-    fresh_status(daemon_set)
+    numbers = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled")
+    daemon_set["status"] = dict.fromkeys((*numbers, "numberReady"), 0)
     _set_template_generation(daemon_set, 1)
 
 
@@ -399,6 +400,16 @@ def _validate_revision_update(new: Object, old: Object) -> Errors:
 _SCALE = Scale("spec.replicas", "status.replicas", "spec.selector")
 _REPLICAS = {"status.replicas": number_at("status", "replicas")}
 
+
+def _zero_status(*names: str) -> Callable[[Object], None]:
+    """Return what gives a new object the numbers of its status that Go writes even if zero."""
+
+    def prepare(obj: Object) -> None:
+        obj["status"] = dict.fromkeys(names, 0)
+
+    return prepare
+
+
 RULES: RuleTable = {
     GroupResource("apps", "deployments"): Rules(
         default=_default_deployment,
@@ -413,7 +424,7 @@ RULES: RuleTable = {
     ),
     GroupResource("apps", "replicasets"): Rules(
         default=_default_replica_set,
-        prepare_create=fresh_status,
+        prepare_create=_zero_status("replicas"),
         validate_create=_validate_replica_set,
         validate_update=lambda new, old: (
             _validate_replica_set(new) + selector_change_errors(new, old)
@@ -425,7 +436,7 @@ RULES: RuleTable = {
     ),
     GroupResource("", "replicationcontrollers"): Rules(
         default=_default_controller,
-        prepare_create=fresh_status,
+        prepare_create=_zero_status("replicas"),
         validate_create=_validate_controller,
         validate_update=lambda new, _: _validate_controller(new),
         validate_status=_validate_replica_set_status,
@@ -435,7 +446,7 @@ RULES: RuleTable = {
     ),
     GroupResource("apps", "statefulsets"): Rules(
         default=_default_stateful_set,
-        prepare_create=fresh_status,
+        prepare_create=_zero_status("replicas", "availableReplicas"),
         validate_create=_validate_stateful_set,
         validate_update=_validate_stateful_set_update,
         validate_status=_validate_stateful_set_status,

@@ -1,0 +1,83 @@
+"""What storage drivers may write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skerry.api.kinds import GroupResource
+from skerry.api.objects import Object
+from skerry.logic.machinery.builtin.storage_drivers import RULES
+
+
+def fields(resource: str, obj: Object) -> list[str]:
+    rules = RULES[GroupResource("storage.k8s.io", resource)]
+    return [f"{each.field} {each.type}" for each in rules.validate_create(obj)]
+
+
+def node(*drivers: Any) -> Object:
+    return {"metadata": {"name": "n"}, "spec": {"drivers": list(drivers)}}
+
+
+DRIVER = {"name": "d.example.com", "nodeID": "n"}
+
+
+@pytest.mark.parametrize(
+    ("drivers", "wrong"),
+    [
+        ([DRIVER], []),
+        ([DRIVER, DRIVER], ["spec.drivers[1].name FieldValueDuplicate"]),
+        ([{**DRIVER, "nodeID": ""}], ["spec.drivers[0].nodeID FieldValueRequired"]),
+        ([{**DRIVER, "nodeID": "x" * 257}], ["spec.drivers[0].nodeID FieldValueInvalid"]),
+        ([{**DRIVER, "topologyKeys": ["a/b", "a/b"]}], ["spec.drivers[0] FieldValueDuplicate"]),
+        (
+            [{**DRIVER, "allocatable": {"count": -1}}],
+            ["spec.drivers[0].allocatable.count FieldValueInvalid"],
+        ),
+    ],
+)
+def test_a_node_names_each_driver_once_with_its_own_name_for_the_node(
+    drivers: list[Any], wrong: list[str]
+) -> None:
+    assert fields("csinodes", node(*drivers)) == wrong
+
+
+def test_a_driver_on_a_node_is_not_changed_but_comes_and_goes() -> None:
+    check = RULES[GroupResource("storage.k8s.io", "csinodes")].validate_update
+    assert check(node({**DRIVER, "nodeID": "m"}), node(DRIVER))
+    assert check(node(), node(DRIVER)) == []
+    assert check(node(DRIVER), node()) == []
+
+
+def test_capacity_is_of_a_class_and_stays_that_of_its_topology() -> None:
+    assert fields("csistoragecapacities", {"storageClassName": "fast", "capacity": "1Gi"}) == []
+    assert fields("csistoragecapacities", {}) == ["storageClassName FieldValueInvalid"]
+    check = RULES[GroupResource("storage.k8s.io", "csistoragecapacities")].validate_update
+    assert check({"storageClassName": "a"}, {"storageClassName": "b"})
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ({"persistentVolumeName": "v"}, []),
+        ({}, ["spec.source FieldValueRequired"]),
+        (
+            {"persistentVolumeName": "v", "inlineVolumeSpec": {}},
+            ["spec.source FieldValueForbidden"],
+        ),
+    ],
+)
+def test_an_attachment_has_one_source(source: Object, wrong: list[str]) -> None:
+    spec = {"attacher": "a.example.com", "nodeName": "n", "source": source}
+    assert fields("volumeattachments", {"spec": spec}) == wrong
+    check = RULES[GroupResource("storage.k8s.io", "volumeattachments")].validate_update
+    assert check({"spec": spec}, {"spec": spec}) == []
+    assert check({"spec": spec}, {"spec": {**spec, "nodeName": "m"}})
+
+
+def test_a_driver_says_what_nobody_said_of_it() -> None:
+    driver: Object = {"metadata": {"name": "d"}}
+    RULES[GroupResource("storage.k8s.io", "csidrivers")].default(driver)
+    assert driver["spec"]["attachRequired"] is True
+    assert driver["spec"]["volumeLifecycleModes"] == ["Persistent"]
