@@ -12,7 +12,7 @@ TEST_ARGS ?=
 TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fmt sim e2e bench lock docs manifests sbom
+.PHONY: help install demo test collect check fmt sim e2e bench lock docs manifests sbom
 
 help: ## Show what can be made
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -49,10 +49,13 @@ demo: $(RUN_STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PO
 	$(BIN)/skerry demo $(if $(ONCE),--once,) $(if $(PORTS),--ports $(PORTS),)
 
 # What one worker has compiled the others need not.
-test sim e2e: export PYTHONDONTWRITEBYTECODE =
+test collect sim e2e: export PYTHONDONTWRITEBYTECODE =
 
 test: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Run every test
 	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal --timeout 300 $(TEST_ARGS)
+
+collect: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Compile the tests, and see that all of them load
+	@$(BIN)/python -m pytest --collect-only -qq > $(VENV)/collected || { tail -n 60 $(VENV)/collected; exit 1; }
 
 check: $(STAMP) ## Format, lint, types, import contracts and retired words
 	$(BIN)/ruff format --check src tests bench requirements

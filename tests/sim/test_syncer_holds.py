@@ -10,9 +10,11 @@ from pathlib import Path
 from skerry.api.edge import APPROVE_DELETIONS, SYNCER_CONFIGS
 from skerry.logic.fleet.syncing.deletion_budget import Budget
 from tests.kit.chain.syncer_world import CONFIG_MAPS, NAMESPACES, SyncerWorld
+from tests.kit.sim.world import SEEDS
 from tests.kit.sim.loop import virtual
 
-OPERATIONS = 5000
+# Two minutes of it in `make sim`.
+OPERATIONS = 5000 if len(SEEDS) >= 1000 else 1500
 NAMES = 200
 RATE = 40
 
