@@ -10,8 +10,8 @@ from pathlib import Path
 from skerry.api.edge import APPROVE_DELETIONS, SYNCER_CONFIGS
 from skerry.logic.fleet.syncing.deletion_budget import Budget
 from tests.kit.chain.syncer_world import CONFIG_MAPS, NAMESPACES, SyncerWorld
-from tests.kit.sim.world import SEEDS
 from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import SEEDS
 
 # Two minutes of it in `make sim`.
 OPERATIONS = 5000 if len(SEEDS) >= 1000 else 1500

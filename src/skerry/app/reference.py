@@ -218,6 +218,10 @@ def _not_enforced() -> str:
         f"`{not_enforced.REASON}` and, where the kind has one, a condition. The syncer brings",
         "it up as the cause, so StatusSummaries, `skerry explain` and conditions at the hub say it",
         "to the owner. Another cluster's operator may set the annotation for the same end.\n",
+        "On a cluster that enforces them most of these have no health either, and no edge will",
+        "come to, so they hold neither `Healthy` nor `Ready` of a placement back: health is as the",
+        f"object's state has it, else `Unknown` for the reason `{not_enforced.REASON}`. Only a",
+        "Service that waits for its load balancer waits for ever, as on any cluster without.\n",
         "| kind | field | instead | condition |",
         "|---|---|---|---|",
     ]

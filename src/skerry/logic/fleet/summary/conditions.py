@@ -89,7 +89,8 @@ def _healthy(standing: Standing) -> Object:
         worst = "" if standing.worst is None else f": {_worst(standing.worst)}"
         return _condition(HEALTHY, "False", UNHEALTHY, f"{counted}; {ill}{worst}")
     if standing.healthy == standing.known:
-        return _condition(HEALTHY, "True", HEALTHY, counted)
+        inert = "" if standing.inert is None else f"; {_worst(standing.inert)}"
+        return _condition(HEALTHY, "True", HEALTHY, f"{counted}{inert}")
     pending = standing.known - standing.healthy
     return _condition(HEALTHY, "False", PENDING, f"{counted}; {pending} pending")
 

@@ -11,7 +11,7 @@ copy at hand has the mailbox's. Whether the newest content was applied is report
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 Raw = Mapping[str, Any]
@@ -39,9 +39,15 @@ NO_CONDITION: Final = Health(
 )
 SUSPENDED: Final = Health("Unknown", "Suspended", "the job is suspended")
 SCALING_DISABLED: Final = Health("Unknown", "ScalingDisabled", "scaling is switched off")
+# The edge carries the object and does not act upon it, and never will: that is told, and waited
+# for by nobody.
+NOT_ENFORCED: Final = "NotEnforced"
 # Reasons that ask nobody to wait: there is nothing to be judged, or it is as its owner wants it.
 WITHOUT_HEALTH: Final = frozenset(
-    each.reason for each in (NO_HEALTH, NO_CONDITION, SUSPENDED, SCALING_DISABLED)
+    (
+        *(each.reason for each in (NO_HEALTH, NO_CONDITION, SUSPENDED, SCALING_DISABLED)),
+        NOT_ENFORCED,
+    )
 )
 
 # A Job with pods that may or may not get on.
@@ -69,8 +75,12 @@ def because(found: Health, cause: Health | None) -> Health:
     """Return a verdict with the *cause* that the edge names for it, if it names one.
 
     Where the state itself says that all is well, a cause is left over from before. A Job that runs
-    says no more than that it has pods, so there the cause counts.
+    says no more than that it has pods, so there the cause counts. That something has no effect at
+    its edge is said of any verdict, and changes none: on a cluster that did enforce it, nothing of
+    it might have health either.
     """
+    if cause is not None and cause.reason == NOT_ENFORCED:
+        return replace(found, reason=cause.reason, message=cause.message)
     if cause is None or (found.status == "True" and found.reason != _RUNNING):
         return found
     return cause
@@ -200,15 +210,17 @@ def _autoscaler(_: Raw, status: Raw) -> Health:
         if condition is not None and condition.get("status") == "False":
             if condition.get("reason") == "ScalingDisabled":  # its target has no replicas
                 return SCALING_DISABLED
-            return _unhealthy(condition, f"Not{kind}")
+            return _inert(condition) or _unhealthy(condition, f"Not{kind}")
     return HEALTHY if _condition(status, "ScalingActive") else NOT_REPORTED
 
 
 def _disruption_budget(_: Raw, status: Raw) -> Health:
     """Judge whether disruptions are counted; that none is allowed now is what a budget is for."""
     condition = _condition(status, "DisruptionAllowed") or {}
-    if condition.get("reason") in ("SyncFailed", "NotEnforced"):
+    if condition.get("reason") == "SyncFailed":
         return _unhealthy(condition, "SyncFailed")
+    if inert := _inert(condition):
+        return inert
     return HEALTHY if "expectedPods" in status else NOT_REPORTED
 
 
@@ -295,6 +307,13 @@ def _short(reason: str, found: int, wanted: int, what: str) -> Health:
 
 def _unhealthy(condition: Raw, otherwise: str) -> Health:
     return _unhealthy_because(condition.get("reason") or otherwise, condition.get("message"))
+
+
+def _inert(condition: Raw) -> Health | None:
+    """Return what a condition says that nobody at the edge acts upon; None when it does not."""
+    if condition.get("reason") != NOT_ENFORCED:
+        return None
+    return replace(_unhealthy(condition, NOT_ENFORCED), status="Unknown")
 
 
 def _unhealthy_because(reason: object, message: object) -> Health:

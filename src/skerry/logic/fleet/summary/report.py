@@ -25,8 +25,10 @@ from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.summary.health import (
     MAX_MESSAGE_LENGTH,
     MAX_REASON_LENGTH,
+    NOT_ENFORCED,
     NOT_REPORTED,
     Health,
+    Verdict,
     because,
     conditions_of,
     health,
@@ -112,7 +114,7 @@ def _report(group: str, kind: str, obj: Raw) -> Report:
 def delivery_of(obj: Raw) -> Report:
     """Read of a copy whether it was delivered, or why not: all that kinds without status tell.
 
-    Where it has no effect at its edge, that is a cause too.
+    Where it has no effect at its edge, that is told too.
     """
     return _withheld(_delivery(obj), obj)
 
@@ -166,12 +168,16 @@ def reference(
 
 
 def _said(obj: Raw, mark: str) -> Health | None:
-    """Return what a mark of the form ``Reason: message`` says is wrong; None when it is absent."""
+    """Return what a mark of the form ``Reason: message`` says is wrong; None when it is absent.
+
+    What has no effect at its edge is not ill for that.
+    """
     text = (obj["metadata"].get("annotations") or {}).get(mark)
     if not isinstance(text, str) or not text:
         return None
     reason, _, message = text.partition(": ")
-    return Health("False", reason[:MAX_REASON_LENGTH], message[:MAX_MESSAGE_LENGTH])
+    status: Verdict = "Unknown" if reason == NOT_ENFORCED else "False"
+    return Health(status, reason[:MAX_REASON_LENGTH], message[:MAX_MESSAGE_LENGTH])
 
 
 def _origin(obj: Raw) -> Origin:

@@ -72,7 +72,7 @@ class Named(NamedTuple):
 
 
 class Worst(NamedTuple):
-    """An object that is not healthy, and where."""
+    """An object that is not healthy, or without effect, and where."""
 
     item: ObjectRef
     location: str
@@ -101,7 +101,8 @@ class Standing:
     """What a placement's status tells.
 
     ``delivered_copies`` counts those of kinds without status. ``undelivered`` and ``unheard`` name
-    the first destinations, ``worst`` the first unhealthy object.
+    the first destinations, ``worst`` the first unhealthy object, and ``inert`` the first of a kind
+    without status that has no effect somewhere.
     """
 
     destinations: int = 0
@@ -114,6 +115,7 @@ class Standing:
     undelivered: tuple[str, ...] = ()
     unheard: tuple[Named, ...] = ()
     worst: Worst | None = None
+    inert: Worst | None = None
     held: tuple[HeldAt, ...] = ()
 
     @property
@@ -168,7 +170,10 @@ class Deviations:
 
 
 class ItemCount(NamedTuple):
-    """Of one placed object: the copies to count, where it is unhealthy first, and why."""
+    """Of one placed object: the copies to count, where it is unhealthy first, and why.
+
+    Where it is healthy everywhere, the same of where it has no effect.
+    """
 
     delivered_copies: int = 0
     location: str = ""
@@ -178,32 +183,42 @@ class ItemCount(NamedTuple):
 class Items:
     """The objects of a placement that there is something to say of."""
 
-    __slots__ = ("_unhealthy", "delivered_copies")
+    __slots__ = ("_inert", "_unhealthy", "delivered_copies")
 
     def __init__(self) -> None:
         self.delivered_copies = 0
         self._unhealthy: dict[ObjectRef, ItemCount] = {}
+        self._inert: dict[ObjectRef, ItemCount] = {}
 
     def worst(self) -> Worst | None:
         """Return the first object that is unhealthy somewhere."""
-        if not self._unhealthy:
-            return None
-        item = min(self._unhealthy)
-        _, location, health = self._unhealthy[item]
-        return None if health is None else Worst(item, location, health)
+        return _first_of(self._unhealthy)
+
+    def inert(self) -> Worst | None:
+        """Return the first object that has no effect somewhere."""
+        return _first_of(self._inert)
 
     def add(self, key: tuple[ObjectRef, ObjectRef], row: ItemCount) -> None:
         self.delivered_copies += row.delivered_copies
         if row.health is not None:
-            self._unhealthy[key[1]] = row
+            (self._unhealthy if row.health.status == "False" else self._inert)[key[1]] = row
 
     def remove(self, key: tuple[ObjectRef, ObjectRef], row: ItemCount) -> None:
         self.delivered_copies -= row.delivered_copies
         self._unhealthy.pop(key[1], None)
+        self._inert.pop(key[1], None)
 
     def replace(self, key: tuple[ObjectRef, ObjectRef], old: ItemCount, new: ItemCount) -> None:
         self.remove(key, old)
         self.add(key, new)
+
+
+def _first_of(rows: Mapping[ObjectRef, ItemCount]) -> Worst | None:
+    if not rows:
+        return None
+    item = min(rows)
+    _, location, health = rows[item]
+    return None if health is None else Worst(item, location, health)
 
 
 class InOrder:
@@ -291,6 +306,7 @@ class Standings:
             undelivered=deviations.names(destinations),
             unheard=tuple(Named(row[0], heard_of(row[1])) for row in unheard.rows[:MAX_NAMED]),
             worst=items.worst(),
+            inert=items.inert(),
             held=tuple(
                 HeldAt(row[0], Hold(row[1], row[2]))
                 for row in held.rows

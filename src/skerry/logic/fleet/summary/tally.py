@@ -25,7 +25,7 @@ from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.extremes import Extremes
 from skerry.logic.fleet.summary.freshness import Lease, fresh_report
-from skerry.logic.fleet.summary.health import WITHOUT_HEALTH
+from skerry.logic.fleet.summary.health import NOT_ENFORCED, WITHOUT_HEALTH
 from skerry.logic.fleet.summary.report import Number, Origin, Report, own_report
 from skerry.logic.fleet.summary.standing import Detail, Deviations, ItemCount, mark
 from skerry.logic.fleet.tables.flow import Dataflow
@@ -306,31 +306,39 @@ class Tally:
 
 
 class DeliveredCopies:
-    """Where an object whose kind has no status was applied: how many, and who refused it."""
+    """Where an object whose kind has no status was applied: how many, and what is said of it.
 
-    __slots__ = ("_refused", "delivered_copies")
+    Said is who refused it, or else where it has no effect.
+    """
+
+    __slots__ = ("_inert", "_refused", "delivered_copies")
 
     def __init__(self, details: Iterable[tuple[str, Detail]] = ()) -> None:
         self.delivered_copies = 0
         self._refused: dict[str, Detail] = {}
+        self._inert: dict[str, Detail] = {}
         for uid, detail in details:
             self.add(uid, detail)
 
     def item_count(self) -> ItemCount | None:
         """Return how many were delivered, and who refused it first; None when nobody did either."""
-        if not self._refused:
+        said = self._refused or self._inert
+        if not said:
             return ItemCount(self.delivered_copies) if self.delivered_copies else None
-        first = min(self._refused.values(), key=lambda detail: (detail[0].location, detail[0]))
+        first = min(said.values(), key=lambda detail: (detail[0].location, detail[0]))
         return ItemCount(self.delivered_copies, first[0].location, first[1].health)
 
     def add(self, uid: str, detail: Detail) -> None:
         self.delivered_copies += detail.report.delivered
         if detail.report.health.status == "False":
             self._refused[uid] = detail
+        elif detail.report.health.reason == NOT_ENFORCED:
+            self._inert[uid] = detail
 
     def remove(self, uid: str, detail: Detail) -> None:
         self.delivered_copies -= detail.report.delivered
         self._refused.pop(uid, None)
+        self._inert.pop(uid, None)
 
     def replace(self, uid: str, old: Detail, new: Detail) -> None:
         self.remove(uid, old)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -158,3 +159,15 @@ def test_a_placement_of_nothing_says_so() -> None:
     found = conditions(Standing(destinations=1, delivered=1, healthy=1))
 
     assert found["Delivered"]["message"] == ("1 of 1 destinations delivered (nothing is selected)")
+
+
+def test_what_has_no_effect_somewhere_is_told_and_holds_nothing_back() -> None:
+    policy = ObjectRef("", "networking.k8s.io", "networkpolicies", "shop", "deny")
+    inert = Worst(policy, "berlin", Health("Unknown", "NotEnforced", "traffic is not filtered"))
+    found = conditions(replace(WELL, inert=inert))
+
+    assert statuses(found)["Ready"] == statuses(found)["Healthy"] == "True"
+    assert found["Healthy"]["message"] == (
+        "2 of 2 destinations healthy; "
+        "berlin networkpolicies shop/deny NotEnforced: traffic is not filtered"
+    )

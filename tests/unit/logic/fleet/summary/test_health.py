@@ -103,6 +103,10 @@ def test_a_replica_set_is_healthy_when_enough_replicas_are_available() -> None:
             {"conditions": [condition("ScalingActive", "False", "ScalingDisabled")]},
             ("Unknown", "ScalingDisabled"),
         ),
+        (
+            {"conditions": [condition("ScalingActive", "False", "NotEnforced")]},
+            ("Unknown", "NotEnforced"),
+        ),
         ({"currentReplicas": 1}, ("Unknown", "NotReported")),
     ],
 )
@@ -116,9 +120,9 @@ def test_a_disruption_budget_is_healthy_while_disruptions_are_counted() -> None:
     none_left = condition("DisruptionAllowed", "False", "InsufficientPods")
     counted = {"expectedPods": 1, "disruptionsAllowed": 0, "conditions": [none_left]}
     assert verdict("policy", "PodDisruptionBudget", {}, counted) == ("True", "")
-    for reason in ("SyncFailed", "NotEnforced"):
+    for reason, wanted in (("SyncFailed", "False"), ("NotEnforced", "Unknown")):
         failed = {"conditions": [condition("DisruptionAllowed", "False", reason)]}
-        assert verdict("policy", "PodDisruptionBudget", {}, failed) == ("False", reason)
+        assert verdict("policy", "PodDisruptionBudget", {}, failed) == (wanted, reason)
     assert verdict("policy", "PodDisruptionBudget", {}, {"observedGeneration": 1})[0] == "Unknown"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,17 +76,22 @@ def test_a_refusal_is_reported_of_kinds_without_status_too() -> None:
     assert delivery_of(applied(copy)).health == found.health
 
 
-def test_what_has_no_effect_at_its_edge_is_not_healthy_with_or_without_a_status() -> None:
+def test_what_has_no_effect_at_its_edge_is_told_and_is_not_ill_for_that() -> None:
     inert = {CAUSE: "NotEnforced: traffic of pods is not filtered"}
     copy: Raw = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": {"name": "p", "generation": 1, "annotations": inert},
     }
-    wanted = Health("False", "NotEnforced", "traffic of pods is not filtered")
+    wanted = Health("Unknown", "NotEnforced", "traffic of pods is not filtered")
     assert delivery_of(applied(copy)) == Report(delivered=True, health=wanted)
     assert report_of("networking.k8s.io", "Ingress", applied(copy)).health == wanted
     assert report_of("networking.k8s.io", "Ingress", copy).health.reason == "NotApplied"
+    # A Service that waits for its load balancer does so in vain, and is told why.
+    pending = applied({**copy, "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {}}})
+    assert report_of("", "Service", pending).health == replace(wanted, status="False")
+    serving = applied({**copy, "spec": {}, "status": {"loadBalancer": {}}})
+    assert report_of("", "Service", serving).health == replace(wanted, status="True")
 
 
 STUCK = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 0}

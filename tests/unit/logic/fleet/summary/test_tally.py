@@ -5,13 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.freshness import lapsed
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import ABSENT, Report
-from skerry.logic.fleet.summary.standing import Detail
+from skerry.logic.fleet.summary.standing import Detail, ItemCount, Items, Worst
 from skerry.logic.fleet.summary.tally import DeliveredCopies, Tally, total
 
+ITEM = ObjectRef("", "networking.k8s.io", "networkpolicies", "shop", "deny")
 UIDS = [f"uid-{number}" for number in range(6)]
 
 
@@ -123,3 +125,23 @@ def test_a_field_nobody_reports_any_more_is_gone() -> None:
 
     totals = tally.totals(1)
     assert (totals.numbers, totals.conditions, totals.newest) == ((), (), "")
+
+
+def test_of_a_kind_without_status_a_refusal_is_told_before_what_has_no_effect() -> None:
+    inert = Report(delivered=True, health=Health("Unknown", "NotEnforced", "not filtered"))
+    refused = Report(health=Health("False", "Forbidden", "no right"))
+    copies = DeliveredCopies()
+    copies.add("a", Detail(destination("a"), inert))
+    copies.add("b", Detail(destination("b"), Report(delivered=True)))
+    assert copies.item_count() == ItemCount(2, "loc-a", inert.health)
+    copies.add("c", Detail(destination("c"), refused))
+    assert copies.item_count() == ItemCount(2, "loc-c", refused.health)
+    items = Items()
+    key = (ITEM, ITEM)
+    items.add(key, ItemCount(1, "loc-a", inert.health))
+    assert (items.worst(), items.inert()) == (None, Worst(ITEM, "loc-a", inert.health))
+    items.replace(key, ItemCount(1, "loc-a", inert.health), ItemCount(1))
+    assert items.inert() is None
+    copies.remove("c", Detail(destination("c"), refused))
+    copies.remove("a", Detail(destination("a"), inert))
+    assert copies.item_count() == ItemCount(1)
