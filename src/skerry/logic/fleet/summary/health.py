@@ -39,7 +39,7 @@ NO_CONDITION: Final = Health(
 )
 SUSPENDED: Final = Health("Unknown", "Suspended", "the job is suspended")
 SCALING_DISABLED: Final = Health("Unknown", "ScalingDisabled", "scaling is switched off")
-# The edge carries the object and does not act upon it, and never will: that is told, and waited
+# The edge carries the object and does not act upon it, and never will: that is reported, and waited
 # for by nobody.
 NOT_ENFORCED: Final = "NotEnforced"
 # Reasons that ask nobody to wait: there is nothing to be judged, or it is as its owner wants it.

@@ -114,7 +114,7 @@ def _report(group: str, kind: str, obj: Raw) -> Report:
 def delivery_of(obj: Raw) -> Report:
     """Read of a copy whether it was delivered, or why not: all that kinds without status tell.
 
-    Where it has no effect at its edge, that is told too.
+    Where it has no effect at its edge, that is reported too.
     """
     return _withheld(_delivery(obj), obj)
 

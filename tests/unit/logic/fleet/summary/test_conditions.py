@@ -161,7 +161,7 @@ def test_a_placement_of_nothing_says_so() -> None:
     assert found["Delivered"]["message"] == ("1 of 1 destinations delivered (nothing is selected)")
 
 
-def test_what_has_no_effect_somewhere_is_told_and_holds_nothing_back() -> None:
+def test_what_has_no_effect_somewhere_is_reported_and_holds_nothing_back() -> None:
     policy = ObjectRef("", "networking.k8s.io", "networkpolicies", "shop", "deny")
     inert = Worst(policy, "berlin", Health("Unknown", "NotEnforced", "traffic is not filtered"))
     found = conditions(replace(WELL, inert=inert))

@@ -76,7 +76,7 @@ def test_a_refusal_is_reported_of_kinds_without_status_too() -> None:
     assert delivery_of(applied(copy)).health == found.health
 
 
-def test_what_has_no_effect_at_its_edge_is_told_and_is_not_ill_for_that() -> None:
+def test_what_has_no_effect_at_its_edge_is_reported_and_is_not_ill_for_that() -> None:
     inert = {CAUSE: "NotEnforced: traffic of pods is not filtered"}
     copy: Raw = {
         "apiVersion": "networking.k8s.io/v1",
@@ -87,7 +87,7 @@ def test_what_has_no_effect_at_its_edge_is_told_and_is_not_ill_for_that() -> Non
     assert delivery_of(applied(copy)) == Report(delivered=True, health=wanted)
     assert report_of("networking.k8s.io", "Ingress", applied(copy)).health == wanted
     assert report_of("networking.k8s.io", "Ingress", copy).health.reason == "NotApplied"
-    # A Service that waits for its load balancer does so in vain, and is told why.
+    # A Service that waits for its load balancer does so in vain, and the reason says why.
     pending = applied({**copy, "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {}}})
     assert report_of("", "Service", pending).health == replace(wanted, status="False")
     serving = applied({**copy, "spec": {}, "status": {"loadBalancer": {}}})

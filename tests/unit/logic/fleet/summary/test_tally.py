@@ -127,7 +127,7 @@ def test_a_field_nobody_reports_any_more_is_gone() -> None:
     assert (totals.numbers, totals.conditions, totals.newest) == ((), (), "")
 
 
-def test_of_a_kind_without_status_a_refusal_is_told_before_what_has_no_effect() -> None:
+def test_of_a_kind_without_status_a_refusal_goes_before_what_has_no_effect() -> None:
     inert = Report(delivered=True, health=Health("Unknown", "NotEnforced", "not filtered"))
     refused = Report(health=Health("False", "Forbidden", "no right"))
     copies = DeliveredCopies()
