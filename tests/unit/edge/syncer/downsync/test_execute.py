@@ -5,22 +5,24 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from skerry.api.refs import ObjectRef
+from skerry.api.errors import Forbidden, Invalid
+from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.edge.syncer.downsync.execute import DownsyncExecutor, NotYet
 from skerry.edge.syncer.downsync.observe import DownsyncObserver
 from skerry.edge.syncer.status_writeback import WritebackExecutor
 from skerry.edge.syncer.upsync import UpsyncExecutor, UpsyncObserver
 from skerry.kit.invariant import InvariantError
 from skerry.logic.fleet.syncing.difference import DownsyncPlan, difference
-from skerry.logic.fleet.syncing.outcome import GONE, SyncOutcome
+from skerry.logic.fleet.syncing.outcome import APPLIED, GONE, SyncOutcome
 from skerry.logic.fleet.syncing.present import present
 from skerry.logic.fleet.syncing.status_writeback import WritebackObserved, status_writeback
 from skerry.logic.fleet.syncing.upsync import UpsyncObserved, upsync
 from skerry.logic.machinery.plan import NOTHING
-from tests.kit.chain.syncer_place import CONTENT, PAGE, place
+from tests.kit.chain.syncer_place import CONTENT, PAGE, Place, place
 from tests.kit.chain.syncer_world import CONFIG_MAPS
 from tests.kit.sim.loop import virtual
 
@@ -186,3 +188,76 @@ async def test_what_a_full_disk_refused_is_written_before_the_next_request(tmp_p
         assert [action.reason for action in plan] == ["Drifted"], "and nothing new to record"
         await executor.execute(plan)
         assert here.state.records.failure == ""
+
+
+class Refusing:
+    """Lets an edge refuse every apply with one error."""
+
+    def __init__(self, here: Place, error: Exception) -> None:
+        self._inner = here.world.to_edge.request
+        self._error = error
+        here.world.to_edge.request = self.request  # type: ignore[method-assign]
+
+    async def request(self, method: str, *args: Any, **more: Any) -> Any:
+        if method == "PATCH":
+            raise self._error
+        return await self._inner(method, *args, **more)
+
+
+@virtual
+async def test_content_that_is_wrong_is_tried_again_and_says_the_edges_words(
+    tmp_path: Path,
+) -> None:
+    async with place(tmp_path) as here:
+        plan = difference(await here.observed())
+        Refusing(here, Invalid("spec.x: Required value"))
+        with pytest.raises(NotYet, match="Required value"):
+            await DownsyncExecutor(here.state).execute(plan)
+        outcome = here.state.outcomes.get(PAGE)
+        assert (outcome.state, outcome.reason) == ("Failed", "Rejected")
+
+
+@virtual
+async def test_an_immutable_field_is_final_for_that_content(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        plan = difference(await here.observed())
+        Refusing(here, Invalid("data: Forbidden: field is immutable when `immutable` is set"))
+        assert await DownsyncExecutor(here.state).execute(plan) == []
+        assert here.state.outcomes.get(PAGE).reason == "ImmutableField"
+        assert plan.record is not None
+        assert here.state.edge_writes.refused(PAGE, plan.record.desired.digest)
+        assert len(here.state.down) == 1, "decided anew, with what is known now"
+
+
+@virtual
+async def test_a_right_that_is_missing_is_asked_about(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        plan = difference(await here.observed())
+        Refusing(here, Forbidden('User "s" cannot patch resource "configmaps"'))
+        with pytest.raises(NotYet):
+            await DownsyncExecutor(here.state).execute(plan)
+        outcome = here.state.outcomes.get(PAGE)
+        assert outcome.reason == "EdgeForbidden"
+        assert "patch of configmaps" in outcome.message
+        assert here.state.rights._missing
+
+
+@virtual
+async def test_a_kind_that_is_unknown_makes_the_types_be_read_again(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        unknown = SyncOutcome("Waiting", "KindUnknown", "the edge does not serve it")
+        plan = DownsyncPlan(ref=PAGE, outcome=unknown, record=None)
+        here.state.edge_types._wanted.clear()
+        await DownsyncExecutor(here.state).execute(plan)
+        assert here.state.outcomes.get(PAGE) == unknown
+        assert here.state.edge_types._wanted.is_set()
+
+
+@virtual
+async def test_a_namespace_that_arrived_lets_those_try_that_waited_for_it(tmp_path: Path) -> None:
+    async with place(tmp_path) as here:
+        state = here.state
+        state.outcomes.set(PAGE, SyncOutcome("Waiting", "DependencyMissing", "no namespace"))
+        plan = DownsyncPlan(ref=namespace_ref("shop"), outcome=APPLIED, record=None)
+        await DownsyncExecutor(state).execute(plan)
+        assert await state.down.get() == PAGE

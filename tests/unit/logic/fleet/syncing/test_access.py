@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from skerry.logic.fleet.syncing.access import MAX_NAMESPACES, edge_access
+from skerry.api.kinds import GroupResource
+from skerry.logic.fleet.syncing.access import (
+    MAX_NAMESPACES,
+    EdgeAccess,
+    edge_access,
+    missing_rule,
+)
 from skerry.logic.fleet.syncing.manifest import ManifestTerms, edge_manifest
 from skerry.logic.machinery.edges.scope import scope_of
 
@@ -67,3 +73,62 @@ def test_pods_are_read_where_their_owners_are_placed_and_nowhere_else() -> None:
               ("replicasets", "list", "watch")}  # fmt: skip
     assert granted("apps", "deployments") > causes
     assert not granted("", "configmaps") & causes
+
+
+RBAC = "rbac.authorization.k8s.io"
+CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+def clustered(group: str, resource: str, objects: list[str]) -> EdgeAccess:
+    entry = {"group": group, "resource": resource, "apiVersion": "v1", "objects": objects}
+    return edge_access(scope_of({"clusterScope": [entry]}))
+
+
+def verbs(access: EdgeAccess, resource: str) -> list[tuple[list[str], list[str] | None]]:
+    """Return what is allowed of a cluster-scoped kind, and of which names."""
+    return [
+        (rule["verbs"], rule.get("resourceNames"))
+        for rule in access.everywhere
+        if resource in rule["resources"]
+    ]
+
+
+def test_cluster_scoped_objects_may_be_changed_by_name_only() -> None:
+    follow, change = verbs(clustered(RBAC, "clusterroles", ["b", "a"]), "clusterroles")[:2]
+    assert follow[1] is None
+    assert "create" in follow[0]
+    assert "delete" not in follow[0]
+    assert change[1] == ["a", "b"]
+    assert "delete" in change[0]
+    everything = verbs(clustered(RBAC, "clusterroles", ["*"]), "clusterroles")
+    assert everything[1][1] is None
+
+
+def test_who_hands_out_rights_needs_the_right_to() -> None:
+    roles = clustered(RBAC, "clusterroles", ["r"])
+    assert (["escalate"], None) in verbs(roles, "clusterroles")
+    bindings = clustered(RBAC, "clusterrolebindings", ["b"])
+    assert (["bind"], None) in verbs(bindings, "clusterroles")
+
+
+def test_a_definition_may_go_when_nothing_of_its_kind_is_there_so_that_is_listed() -> None:
+    access = clustered(CRDS.group, CRDS.resource, ["widgets.test.example"])
+    assert (["list"], None) in verbs(access, "widgets")
+
+
+def test_namespaces_need_no_rules_of_their_own_beyond_what_every_syncer_has() -> None:
+    assert clustered("", "namespaces", ["n"]).everywhere == edge_access(scope_of({})).everywhere
+
+
+def test_what_comes_up_is_followed_where_the_edge_serves_it() -> None:
+    rule = {"apiGroup": "g", "resources": ["*"], "namespaces": ["*"], "names": ["*"]}
+    scope = scope_of({"upsync": [rule]})
+    assert verbs(edge_access(scope), "widgets") == []
+    [(allowed, _)] = verbs(edge_access(scope, [GroupResource("g", "widgets")]), "widgets")
+    assert "create" not in allowed
+
+
+def test_a_missing_rule_names_verb_kind_and_place() -> None:
+    core = missing_rule("get", GroupResource("", "secrets"), "shop")
+    assert core == "the edge must allow get of secrets in API group \"\" in namespace 'shop'"
+    assert missing_rule("list", GroupResource("g", "w"), "").endswith("of w in API group g")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skerry.api.objects import Object
-from skerry.logic.fleet.syncing.present import our_digest
+from skerry.logic.fleet.syncing.present import OURS, our_digest, our_fields, present
 
 
 def managed(obj: Object, fields: Object) -> Object:
@@ -33,3 +33,42 @@ def test_only_our_fields_enter_the_projection() -> None:
     assert our_digest(pod_like(image="drift")) != base
     assert our_digest(pod_like(finalizers=())) != base
     assert our_digest({"metadata": {}}) == ""
+
+
+def seen(value: object, fields: Object) -> str:
+    return our_digest(managed({"metadata": {}, "spec": value}, {"f:spec": fields}))
+
+
+def test_a_member_that_others_fill_counts_as_being_there() -> None:
+    fields: Object = {"f:labels": {".": {}}}
+    assert seen({"labels": {"a": "1"}}, fields) == seen({"labels": {"b": "2"}}, fields)
+    assert seen({"labels": {"a": "1"}}, fields) != seen({}, fields)
+
+
+def test_items_by_place_and_by_value_are_followed() -> None:
+    second: Object = {"f:l": {"i:1": {}}}
+    assert seen({"l": ["x", "y"]}, second) == seen({"l": ["other", "y"]}, second)
+    assert seen({"l": ["x", "y"]}, second) != seen({"l": ["x", "z"]}, second)
+    assert seen({"l": ["x"]}, second) == seen({"l": {}}, second), "absent either way"
+
+
+def test_a_list_item_is_found_by_all_its_keys() -> None:
+    fields: Object = {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:name": {}}}}
+    tcp = {"port": 80, "protocol": "TCP", "name": "web"}
+    udp = {"port": 80, "protocol": "UDP", "name": "other"}
+    assert seen({"ports": [udp, tcp]}, fields) == seen({"ports": ["odd", tcp]}, fields)
+    assert seen({"ports": [udp]}, fields) == seen({"ports": []}, fields)
+
+
+def test_fields_of_another_manager_are_not_ours() -> None:
+    obj = pod_like()
+    assert our_fields(obj) == FIELDS
+    assert our_fields(obj, "kubectl") is None
+    assert our_digest(obj, "kubectl") == ""
+
+
+def test_a_row_keeps_who_it_is_and_the_sign_that_it_is_ours() -> None:
+    row = present(pod_like())
+    assert row[OURS] == our_digest(pod_like())
+    assert "managedFields" not in row["metadata"]
+    assert present({"metadata": {"name": "theirs"}})[OURS] == ""
