@@ -29,6 +29,7 @@ _MODULES = {
     "fleet": "fleet",
     "grants": "grants",
     "query": "query",
+    "rollout": "rollout",
     "whatif": "whatif",
     "manifests": "manifests",
     "backup": "backup",

@@ -1,0 +1,113 @@
+"""A Rollout and its revisions in words and tables, for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from skerry.logic.machinery.conditions import find_condition
+
+Rows = list[tuple[str, ...]]
+
+
+def status_lines(rollout: Mapping[str, Any]) -> list[str]:
+    """Return where a rollout stands, most important first."""
+    status, name = rollout.get("status") or {}, rollout["metadata"]["name"]
+    if not status:
+        return [f"Rollout {name}: nobody has looked at it yet; does the edge scheduler run?"]
+    lines = [_headline(name, status)]
+    counts = status.get("counts") or {}
+    if counts:
+        lines.append(_counted(counts))
+    wave = status.get("wave") or {}
+    if wave:
+        since = wave.get("quietSince")
+        quiet = f", quiet since {since}" if since else ""
+        lines.append(
+            f"  wave {wave.get('name') or '(everybody)'}, opened {wave.get('opened')}{quiet}"
+        )
+    for kind in ("Valid", "Stalled"):
+        found = find_condition(rollout, kind)
+        wrong = "False" if kind == "Valid" else "True"
+        if found is not None and found.get("status") == wrong:
+            lines.append(f"  {kind}={wrong} {found.get('reason')}: {found.get('message')}")
+    failure = status.get("failure")
+    if failure:
+        lines.append(
+            f"  revision {failure.get('revision')} failed: {failure.get('reason')}: "
+            f"{failure.get('message')}"
+        )
+    named = (status.get("verdicts") or {}).get("failures") or ()
+    return [
+        *lines,
+        *(f"    {each.get('location')}: {each.get('reason')}: {each.get('message')}"
+          for each in named),
+    ]  # fmt: skip
+
+
+def _headline(name: str, status: Mapping[str, Any]) -> str:
+    stable = status.get("stable")
+    back = f" (stable: {stable})" if stable and stable != status.get("target") else ""
+    target = f" revision {status['target']}{back}" if status.get("target") else ""
+    return f"Rollout {name}: {status.get('phase')}{target}"
+
+
+def _counted(counts: Mapping[str, Any]) -> str:
+    parts = [f"{counts.get('target', 0)} of {counts.get('destinations', 0)} at the target"]
+    names = ("good", "bad", "excused", "waiting", "absent")
+    parts += [f"{counts[each]} {each}" for each in names if counts.get(each)]
+    return f"  {', '.join(parts)}"
+
+
+def is_ready(rollout: Mapping[str, Any]) -> bool:
+    """Tell whether everybody who can be reached has what the workspace has."""
+    return _is(rollout, "Ready")
+
+
+def is_stalled(rollout: Mapping[str, Any]) -> bool:
+    """Tell whether nothing will happen without a person."""
+    return _is(rollout, "Stalled")
+
+
+def _is(rollout: Mapping[str, Any], kind: str) -> bool:
+    found = find_condition(rollout, kind)
+    generation = rollout["metadata"].get("generation")
+    seen = (rollout.get("status") or {}).get("observedGeneration")
+    return found is not None and found.get("status") == "True" and seen == generation
+
+
+def history_rows(rollout: Mapping[str, Any] | None, revisions: Iterable[Mapping[str, Any]]) -> Rows:
+    """Return the revisions of a placement, newest first, below their heads."""
+    status = (rollout or {}).get("status") or {}
+    rows: Rows = [("REVISION", "VERDICT", "ROLE", "CREATED", "OBJECTS", "CHANGED")]
+    first = [each for each in revisions if _page(each) == 1]
+    for each in sorted(first, key=lambda found: -int(found["spec"]["number"])):
+        spec, number = each["spec"], each["spec"]["number"]
+        roles = [role for role in ("target", "stable") if status.get(role) == number]
+        rows.append(
+            (
+                str(number),
+                str((each.get("status") or {}).get("verdict") or "Candidate"),
+                ",".join(roles) or "-",
+                str(each["metadata"].get("creationTimestamp", "")),
+                str(len(spec.get("items") or ())),
+                _causes(spec),
+            )
+        )
+    return rows
+
+
+def _page(revision: Mapping[str, Any]) -> int:
+    return int((revision["spec"].get("page") or {}).get("number") or 1)
+
+
+def _causes(spec: Mapping[str, Any]) -> str:
+    causes: Sequence[Mapping[str, Any]] = spec.get("causes") or ()
+    named = [
+        f"{item.get('resource')}/{item.get('name')}"
+        for each in causes[:3]
+        if (item := each.get("item") or {})
+    ]
+    more = len(causes) - len(named) + int(spec.get("causesOmitted") or 0)
+    text = ", ".join(named)
+    return (f"{text} and {more} more" if more else text) or "-"

@@ -1,0 +1,61 @@
+"""A rollout in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skerry.logic.fleet.rollout.text import history_rows, is_ready, is_stalled, status_lines
+
+
+def rollout(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "web", "generation": 1}, "status": status}
+
+
+def condition(kind: str, status: str) -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": "R", "message": "why"}
+
+
+def test_a_rollout_that_nobody_looked_at_says_so() -> None:
+    assert "edge scheduler" in status_lines(rollout())[0]
+
+
+def test_where_a_rollout_stands_comes_first_and_what_is_wrong_after() -> None:
+    found = status_lines(
+        rollout(
+            phase="RolledBack",
+            target=42,
+            stable=41,
+            counts={"destinations": 20, "target": 0, "bad": 1},
+            failure={"revision": 42, "reason": "DeadlineExceeded", "message": "1 of 1"},
+            verdicts={"failures": [{"location": "oslo", "reason": "X", "message": "no image"}]},
+            conditions=[condition("Stalled", "True")],
+        )
+    )
+    assert found[0] == "Rollout web: RolledBack revision 42 (stable: 41)"
+    assert found[1] == "  0 of 20 at the target, 1 bad"
+    assert any("revision 42 failed: DeadlineExceeded" in line for line in found)
+    assert found[-1] == "    oslo: X: no image"
+
+
+def test_conditions_count_once_they_are_about_the_present_wishes() -> None:
+    ready = rollout(observedGeneration=1, conditions=[condition("Ready", "True")])
+    assert is_ready(ready)
+    assert not is_stalled(ready)
+    ready["metadata"]["generation"] = 2
+    assert not is_ready(ready)
+
+
+def test_history_is_newest_first_with_roles_and_causes() -> None:
+    def revision(number: int, *causes: str, page: int = 1) -> dict[str, Any]:
+        items = [{"item": {"resource": "configmaps", "name": name}} for name in causes]
+        spec = {"number": number, "items": [1, 2], "causes": items, "page": {"number": page}}
+        return {"metadata": {"creationTimestamp": "T"}, "spec": spec}
+
+    rows = history_rows(
+        rollout(target=2, stable=1),
+        [revision(1), revision(2, "a", "b", "c", "d"), revision(2, page=2)],
+    )
+    assert [row[0] for row in rows] == ["REVISION", "2", "1"]
+    assert rows[1][1:3] == ("Candidate", "target")
+    assert rows[1][-1] == "configmaps/a, configmaps/b, configmaps/c and 1 more"
+    assert rows[2][-1] == "-"
