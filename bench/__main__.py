@@ -11,6 +11,7 @@ from bench.report import Row, save, table
 
 SUITES = (
     "api",
+    "admission",
     "store",
     "scheduler",
     "scheduler_wire",

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from skerry.api.keys import ObjectKey, type_prefix
-from skerry.api.kinds import GroupResource, GroupVersion
+from skerry.api.kinds import GroupResource, GroupVersion, GroupVersionResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.logic.machinery import crd as custom
 from skerry.logic.machinery.builtin import builtin_resources
@@ -63,6 +63,18 @@ class TypeSet:
                 resource
             )
         return found
+
+    @cached_property
+    def _versions(self) -> Mapping[GroupResource, Sequence[GroupVersionResource]]:
+        found: dict[GroupResource, list[GroupVersionResource]] = {}
+        for resource in self.resources:
+            found.setdefault(resource.info.group_resource, []).append(resource.info.gvr)
+        return found
+
+    def other_versions(self, info: ResourceInfo) -> Sequence[GroupVersionResource]:
+        """Return what else a type is called where it is served at several versions."""
+        served = self._versions.get(info.group_resource, ())
+        return [each for each in served if each.version != info.version] if len(served) > 1 else ()
 
     @cached_property
     def stored(self) -> Sequence[Resource]:

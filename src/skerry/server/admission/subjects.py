@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object, labels_of
 from skerry.logic.machinery.admission.matching import NAMESPACES, Subject
 from skerry.server.admission.operation import Operation
 from skerry.server.observed import ObservedObjects
-from skerry.server.request.call import Call
 from skerry.store.base import Store
 
 
@@ -34,7 +32,7 @@ def subject_of(operation: Operation, namespace: Object | None) -> Subject:
         labels = labels_of(namespace)
     return Subject(
         operation.verb,
-        [info.gvr, *_equivalents(call)],
+        [info.gvr, *call.types.other_versions(info)],
         operation.subresource,
         info.namespaced,
         obj["metadata"].get("name") or call.info.name,
@@ -42,11 +40,3 @@ def subject_of(operation: Operation, namespace: Object | None) -> Subject:
         None if old is None else labels_of(old),
         labels,
     )
-
-
-def _equivalents(call: Call) -> Iterator[GroupVersionResource]:
-    """Yield the other versions that the type of a request is served at."""
-    info = call.resource.info
-    for other in call.types.resources:
-        if other.info.group_resource == info.group_resource and other.info.version != info.version:
-            yield other.info.gvr

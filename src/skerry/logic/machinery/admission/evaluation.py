@@ -38,7 +38,7 @@ _CHECKS_PER_CALL: Final = CALL_LIMIT // CHECK_COST
 _TOO_COSTLY: Final = "operation cancelled: actual cost limit exceeded"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Inputs:
     """What expressions see of a request."""
 
@@ -46,6 +46,23 @@ class Inputs:
     old_object: Object | None
     request: Mapping[str, Any]
     namespace: Object | None
+    # The same for all policies of a request, and for all its questions to one authorizer.
+    _scope: Scope | None = None
+
+    def scope(self, decide: Decide) -> Scope:
+        """Return the names that every expression may use, in a table of the caller's own."""
+        if self._scope is None:
+            self._scope = {
+                "object": self.object,
+                "oldObject": self.old_object,
+                "request": self.request,
+                "namespaceObject": namespace_value(self.namespace),
+                "authorizer": AuthorizerValue(decide, Check()),
+                "authorizer.requestResource": ResourceCheck(
+                    decide, _request_resource(self.request)
+                ),
+            }
+        return dict(self._scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +107,8 @@ class _Evaluation:
     ) -> None:
         self._policy = policy
         self._budget: float = CONDITIONS_BUDGET
-        scope: Scope = {
-            COST: 0.0,
-            CHECKS: 0,
-            "object": inputs.object,
-            "oldObject": inputs.old_object,
-            "request": inputs.request,
-            "namespaceObject": namespace_value(inputs.namespace),
-            "params": params,
-            "authorizer": AuthorizerValue(decide, Check()),
-            "authorizer.requestResource": ResourceCheck(decide, _request_resource(inputs.request)),
-        }
+        scope = inputs.scope(decide)
+        scope[COST], scope[CHECKS], scope["params"] = 0.0, 0, params
         if policy.variables or policy.faulty_variables:
             scope["variables"] = Variables(policy.variables, policy.faulty_variables, scope)
         self._scope = scope

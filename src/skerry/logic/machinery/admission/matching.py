@@ -110,6 +110,8 @@ class Match:
 
         Without rules every type is meant, as in bindings.
         """
+        if not (self.rules or self.excluded or not self._selects_all):
+            return subject.resources[0]
         if not self._selected(subject):
             return None
         candidates = subject.resources if self.equivalent else subject.resources[:1]
@@ -122,6 +124,10 @@ class Match:
             if any(rule.means(subject, each) for rule in self.rules):
                 return each
         return None
+
+    @property
+    def _selects_all(self) -> bool:
+        return self.namespaces.empty and self.objects.empty
 
     def _selected(self, subject: Subject) -> bool:
         labels = subject.namespace_labels

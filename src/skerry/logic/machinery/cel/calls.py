@@ -177,10 +177,18 @@ def _priced(
 
 
 def _dispatched(name: str, overloads: list[Overload]) -> Callable[..., Any]:
+    # What kinds alone decide is decided once; there are at most some dozen kinds.
+    known: dict[tuple[str, ...], Callable[..., Any]] = {}
+
     def call(scope: Scope, *values: Any) -> Any:
-        kinds = [kind_of(value) for value in values]
+        kinds = tuple(map(kind_of, values))
+        found = known.get(kinds)
+        if found is not None:
+            return found(scope, *values)
         for overload in overloads:
             if all(map(_takes, overload.parameters, kinds, values)):
+                if "list" not in kinds:
+                    known[kinds] = overload.call
                 return overload.call(scope, *values)
         raise EvaluationError(f"no such overload: {name}({', '.join(kinds)})")
 
