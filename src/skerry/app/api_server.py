@@ -46,6 +46,7 @@ from skerry.server.admission.webhooks import (
 )
 from skerry.server.batch import Batches
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
+from skerry.server.conversion import Conversions
 from skerry.server.definition_cleanup import DefinitionCleanup
 from skerry.server.engine import (
     Engine,
@@ -129,6 +130,8 @@ class Parts:
     offload: Offload = field(default_factory=Offload)
     # Where webhooks may be; None is anywhere.
     webhook_networks: Sequence[Network] | None = None
+    # Whether Services lead anywhere from here.
+    webhook_services: bool = True
     webhook_metrics: WebhookMetrics | None = None
 
 
@@ -152,7 +155,9 @@ class ApiServer:
         self.policies = PolicySource()
         self.mutating_webhooks = WebhookSource(*MUTATING)
         self.validating_webhooks = WebhookSource(*VALIDATING)
-        self._webhook_client = HttpWebhookClient(store, parts.webhook_networks)
+        self._webhook_client = HttpWebhookClient(
+            store, parts.webhook_networks, services=parts.webhook_services
+        )
         self._observed = (
             self.policies,
             self.mutating_webhooks,
@@ -178,6 +183,7 @@ class ApiServer:
             now=parts.clock.now,
             identity=lambda: parts.store.identity,
             offload=parts.offload,
+            conversions=Conversions(self._webhook_client, parts.ids),
         )
 
     def _handlers(self, parts: Parts) -> Handlers:

@@ -134,6 +134,7 @@ class HubServer(ApiServer):
             before=self._until_known,
             # Tenants must not send the hub about in the network that it stands in.
             webhook_networks=parts.webhook_networks or (),
+            webhook_services=False,
             offers={**parts.offers, **({EXTENSION: REQUESTS_PATH} if facts.issuer else {})},
         )
         super().__init__(self._parts)

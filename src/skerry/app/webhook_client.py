@@ -64,11 +64,15 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
 
 
 class HttpWebhookClient:
-    """Calls webhooks. With *networks*, those that are there and no others."""
+    """Calls webhooks. With *networks*, those that are there and no others; without *services*,
+    none that Services stand before."""
 
-    def __init__(self, store: Store, networks: Sequence[Network] | None = None) -> None:
+    def __init__(
+        self, store: Store, networks: Sequence[Network] | None = None, *, services: bool = True
+    ) -> None:
         self._store = store
         self._networks = networks
+        self._services = services
         self._transports: OrderedDict[_Place, HttpTransport] = OrderedDict()
 
     async def post(
@@ -97,8 +101,8 @@ class HttpWebhookClient:
         address, port = client.host, client.port
         if client.service is not None:
             address, port = await self._endpoint(client.service, cluster)
-        elif self._networks is not None:
-            address = await self._allowed(client)
+        if self._networks is not None:
+            address = await self._allowed(address, port)
         if client.ca_bundle is None:
             raise UnusableClient(_NO_BUNDLE)
         place = _Place(client.host, port, address, client.ca_bundle)
@@ -119,15 +123,17 @@ class HttpWebhookClient:
             oldest.retire()
         return made
 
-    async def _allowed(self, client: ClientConfig) -> str:
-        """Return an address of *client* that may be reached; nothing is said of any other."""
-        async for address in _addresses(client):
+    async def _allowed(self, host: str, port: int) -> str:
+        """Return an address of *host* that may be reached; nothing is said of any other."""
+        async for address in _addresses(host, port):
             if any(address in network for network in self._networks or ()):
                 return str(address)
         raise _Unreachable("the hub's administrator allows no webhooks at this address")
 
     async def _endpoint(self, service: ServiceRef, cluster: str) -> tuple[str, int]:
         """Return address and port of an endpoint of *service* that is ready."""
+        if not self._services:
+            raise _Unreachable("webhooks of workspaces are not called through Services")
         namespace, name = service.namespace, service.name
         entry = await self._store.get(ObjectKey("", "services", cluster, namespace, name).path())
         if entry is None:
@@ -161,14 +167,14 @@ def _ready(piece: Object, port_name: str) -> tuple[str, int] | None:
 
 
 async def _addresses(
-    client: ClientConfig,
+    host: str, port: int
 ) -> AsyncIterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """Yield the addresses a webhook's host has, each as the address that packets go to."""
+    """Yield the addresses of a host, each as the address that packets go to."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(client.host, client.port, type=socket.SOCK_STREAM)
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise _Unreachable(f"dial tcp: lookup {client.host}: no such host") from error
+        raise _Unreachable(f"dial tcp: lookup {host}: no such host") from error
     for *_, where in found:
         address = ipaddress.ip_address(str(where[0]).partition("%")[0])
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:

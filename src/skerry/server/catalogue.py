@@ -166,7 +166,11 @@ class Catalogue:
 
 
 def _served_by(definition: Object) -> Sequence[Resource]:
-    resources = custom.resources_of(definition)
+    revision = int(definition["metadata"]["resourceVersion"])
+    resources = [
+        resource if resource.since is None else replace(resource, since=revision)
+        for resource in custom.resources_of(definition)
+    ]
     if "deletionTimestamp" in definition["metadata"]:
         return [replace(resource, terminating=True) for resource in resources]
     return resources

@@ -31,6 +31,7 @@ from skerry.kit.log import Logger
 from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
+from skerry.server.conversion import Conversions
 from skerry.server.documents import Documents
 from skerry.server.extensions import ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Request, Response, Stream
@@ -167,6 +168,7 @@ class Engine:
         now: Callable[[], datetime] | None = None,
         identity: Callable[[], str] | None = None,
         offload: Offload | None = None,
+        conversions: Conversions | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
@@ -179,6 +181,7 @@ class Engine:
         self._before = before
         self._documents = Documents(now or SystemClock().now, offload)
         self._identity = identity
+        self._conversions = conversions
         self.streams = OpenStreams(authorizer)
 
     async def handle(self, request: Request) -> Answer:
@@ -272,7 +275,11 @@ class Engine:
         # A key without a name stands for what is about to be created there.
         if single and route.named is not None and not route.named(call.key().path()):
             raise call.not_found()
-        answer = await self._handler(call)(call)
+        handler = self._handler(call)
+        if resource.webhook is None or self._conversions is None:
+            answer = await handler(call)
+        else:
+            answer = await self._conversions.run(call, lambda: handler(call))
         if request.headers.get("prefer") == _MINIMAL and info.verb in _WRITES:
             answer = _without_body(answer)
         return _with_warnings(answer, call.warnings) if call.warnings else answer

@@ -20,6 +20,7 @@ from skerry.api.errors import FieldError
 from skerry.api.kinds import ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.schema import Schema
+from skerry.logic.machinery.remote_conversion import ConversionWebhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,11 @@ class Resource:
     storage_hash: str = ""
     # Validating an object means compiling patterns and expressions that stand in it.
     compiles: bool = False
+    # Who converts between versions where that is done elsewhere; ``convert`` then asks for it.
+    webhook: ConversionWebhook | None = None
+    # Objects stored up to this revision may be at another version than ``storage_version``, or
+    # lack defaults that the schema has now: they are looked into to be shown. None: none are.
+    since: int | None = None
     # Where the rules come from, for work in another process; None: they are known here only.
     family: Family | None = None
 

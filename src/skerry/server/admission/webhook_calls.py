@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import orjson
@@ -28,6 +29,7 @@ from skerry.server.admission.operation import Operation
 from skerry.server.admission.policy_run import Applied, Judged, PolicyRun, Surroundings
 from skerry.server.admission.subjects import subject_of
 from skerry.server.admission.webhook_metrics import WebhookMetrics
+from skerry.server.conversion import completed, later
 from skerry.server.preparation.pipeline import Stamp
 from skerry.server.request.call import Call
 from skerry.server.webhook_client import UnusableClient, WebhookClient, WebhookError, reviewed
@@ -77,7 +79,12 @@ class WebhookCalls:
     ) -> GroupVersionResource | None:
         """Return the type by which *hook* means *operation*; None when it does not."""
         resource = hook.webhook.match.matched(subject_of(operation, namespace))
-        if resource is None or hook.conditions is None:
+        if resource is None:
+            return None
+        if operation.call.resource.webhook is not None:
+            # What a conversion webhook must say is asked for before anybody is called.
+            await completed(later(partial(run.inputs_at, resource)))
+        if hook.conditions is None:
             return resource
         outcome = await run.outcome(Judged(hook.conditions, hook.cluster, resource, ()))
         name, verb = hook.webhook.name, operation.verb

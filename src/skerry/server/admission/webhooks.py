@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import orjson
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ from skerry.server.admission.webhook_calls import (
     mutation_note,
 )
 from skerry.server.change import Change
+from skerry.server.conversion import completed, later
 from skerry.server.observed import ObservedObjects
 from skerry.server.preparation.mutated import conformed, patched, unborn, with_scale
 from skerry.server.request.versions import Versions
@@ -199,8 +201,8 @@ class MutatingWebhooks(_Webhooks):
                 continue
             place = f"round_{rounds.number}_index_{index}"
             response = await calls.ask(hook, shown, run, resource, ADMIT, place)
-            changed = response is not None and self._change(
-                hook, operation, run, resource, response
+            changed = response is not None and await completed(
+                later(partial(self._change, hook, operation, run, resource, response))
             )
             operation.note(f"{ADMIT.prefix}{place}", mutation_note(hook, changed=changed))
             if changed:

@@ -24,7 +24,14 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from skerry.api.errors import ApiError, BadRequest, Gone, NotFound, ServiceUnavailable
+from skerry.api.errors import (
+    ApiError,
+    BadRequest,
+    Gone,
+    NotAcceptable,
+    NotFound,
+    ServiceUnavailable,
+)
 from skerry.kit.ids import IdSource
 from skerry.kit.text import whole_number
 from skerry.logic.machinery.names import dns1123_label
@@ -161,6 +168,9 @@ class MultiplexedWatches:
         call = Call(request, info, visit.user, resource, visit.types)
         selection = Selection(call, list_options(request))
         shown = self._reader.representation(call)
+        if resource.webhook is not None and shown.decodes:
+            # What waits for a webhook would keep every other watch of the stream waiting.
+            raise NotAcceptable("objects that a webhook converts are watched one type at a time")
         return Channel(asked.id, call, selection, shown, stream, compact=asked.compact)
 
     def _refusal(self, visit: Visit, channel: Channel) -> ApiError | None:

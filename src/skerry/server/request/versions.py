@@ -24,8 +24,11 @@ def to_storage(resource: Resource, obj: Object) -> Object:
 def from_storage(resource: Resource, obj: Object) -> Object:
     """Return *obj*, as stored, at the version of *resource*; it may be changed on the way."""
     if resource.convert is not None:
-        return resource.convert(obj, resource.info.version)
-    obj["apiVersion"] = resource.info.api_version
+        obj = resource.convert(obj, resource.info.version)
+    else:
+        obj["apiVersion"] = resource.info.api_version
+    if resource.since is not None:
+        resource.default(obj)
     return obj
 
 

@@ -46,6 +46,8 @@ class Representation:
         self._pretty = pretty
         # How objects are made of what is stored without decoding it, if that can be done.
         self._cut = _cut(resource, negotiated)
+        # Up to this revision, objects are not sent as they are stored all the same.
+        self._since = (resource.since or 0) if self._cut is wire else 0
 
     @cached_property
     def _cut_item(self) -> Cut | None:
@@ -55,7 +57,7 @@ class Representation:
     @property
     def splices(self) -> bool:
         """Whether objects are sent as stored, without decoding."""
-        return self._cut is wire and not self._pretty
+        return self._cut is wire and not self._pretty and not self._since
 
     @property
     def decodes(self) -> bool:
@@ -83,13 +85,13 @@ class Representation:
 
     def spliced(self, value: bytes, revision: int) -> bytes | None:
         """Return the body that shows one stored object; None if that must be decoded for it."""
-        if self._cut is not None and not self._pretty:
+        if self._cut is not None and not self._pretty and revision > self._since:
             return self._cut(value, revision)
         return None
 
     def one(self, value: bytes, revision: int) -> bytes:
         """Return the body that shows one stored object."""
-        if self._cut is not None and not self._pretty:
+        if self._cut is not None and not self._pretty and revision > self._since:
             return self._cut(value, revision)
         return self.body(self.shaped(self.at_version(decode(value, revision))))
 
@@ -100,7 +102,11 @@ class Representation:
     def at_version(self, obj: Object) -> Object:
         """Return *obj* at the version the request speaks."""
         info = self._resource.info
-        if obj.get("apiVersion") == info.api_version and self._resource.convert is None:
+        if (
+            obj.get("apiVersion") == info.api_version
+            and self._resource.convert is None
+            and self._resource.since is None
+        ):
             return obj
         return from_storage(self._resource, obj)
 
@@ -127,7 +133,7 @@ class Representation:
 
     def item(self, value: bytes, revision: int) -> bytes:
         """Return a stored object as an item of a list."""
-        if self._cut_item is not None and not self._pretty:
+        if self._cut_item is not None and not self._pretty and revision > self._since:
             return self._cut_item(value, revision)
         obj = self.at_version(decode(value, revision))
         if self._negotiated.shape == "table":
@@ -175,11 +181,16 @@ class Representation:
         Of Tables only the *first* in a watch tells its columns.
         """
         info, negotiated = self._resource.info, self._negotiated
-        if self._cut is not None:
+        if self._cut is not None and not self._since:
             return Form(key=self._cut, render=self._cut)
+        if self._cut is not None:
+            return Form(key=(wire, info.gvr, self._since), render=self._recent_line)
         headless = negotiated.shape == "table" and not first
         key: Hashable = (info.gvr, negotiated.shape, self._include, headless)
         return Form(key=key, render=self._row_line if headless else self._line)
+
+    def _recent_line(self, value: bytes, revision: int) -> bytes:
+        return wire(value, revision) if revision > self._since else self._line(value, revision)
 
     def _line(self, value: bytes, revision: int) -> bytes:
         return dump(self.shaped(self.at_version(decode(value, revision))))
@@ -204,7 +215,7 @@ class Representation:
 
 
 def _cut(resource: Resource, negotiated: Negotiated) -> Cut | None:
-    if negotiated.yaml or resource.convert is not None:
+    if negotiated.yaml or (resource.convert is not None and resource.webhook is None):
         return None
     if negotiated.shape == "metadata":
         # It looks the same at every version.

@@ -19,6 +19,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.server.admission.operation import Admission, Operation, Validation
 from skerry.server.codec import decode, encode
+from skerry.server.conversion import completed
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare
 from skerry.server.request.call import Call
@@ -86,6 +87,9 @@ class Deleter:
     async def delete(self, call: Call) -> Answer:
         """Answer a DELETE of one object."""
         deleted = await self.delete_object(call, self._options(call))
+        return await completed(lambda: self._answer(call, deleted))
+
+    async def _answer(self, call: Call, deleted: Deleted) -> Answer:
         shown = self._reader.representation(call)
         shows_object = (call.group, call.resource.info.resource) in _SHOWN_WHEN_GONE
         if not deleted.gone or shows_object:
@@ -119,7 +123,7 @@ class Deleter:
                             await self.delete_entry(call, options, entry)
                 await asyncio.sleep(0)
         metadata = {"resourceVersion": str(revision)}
-        body = await self._reader.collected(call, shown, items, metadata)
+        body = await completed(lambda: self._reader.collected(call, shown, items, metadata))
         return Response(body=body, content_type=shown.content_type)
 
     async def delete_object(self, call: Call, options: DeleteOptions) -> Deleted:

@@ -9,6 +9,7 @@ from typing import Any
 
 from skerry.api.errors import BadRequest, Gone, Timeout
 from skerry.kit.text import whole_number
+from skerry.server.conversion import prefetch
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.messages import Render
 from skerry.server.offload.offload import Offload
@@ -113,6 +114,8 @@ class Reader:
         self, call: Call, shown: Representation, items: Items, metadata: dict[str, Any]
     ) -> Sequence[bytes]:
         """Return the body of a list."""
+        if call.resource.webhook is not None and shown.decodes:
+            await prefetch(call, items)
 
         async def remote(value: bytes, revision: int) -> bytes | None:
             return await self._remote(call, shown, value, revision, item=True)

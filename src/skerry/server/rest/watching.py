@@ -11,7 +11,9 @@ from skerry.server.request.call import Call
 from skerry.server.request.options import EVERYTHING, ListOptions, list_options
 from skerry.server.request.selection import Selection
 from skerry.server.response.listing import turns
+from skerry.server.response.representation import Representation
 from skerry.server.rest.read import Reader
+from skerry.server.watch.converting import ConvertingWatch
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.watch.stream import WatchStream
 
@@ -41,15 +43,7 @@ class Watcher:
             raise Invalid.of("meta.k8s.io", "ListOptions", "", [error])
         if initial:
             await self._reader.fresh_enough(options.resource_version)
-        stream = WatchStream(
-            self._dispatcher,
-            _prefix(call, selection),
-            selection,
-            shown,
-            seconds=self._seconds(options),
-            bookmarks=options.bookmarks,
-            view=call.view,
-        )
+        stream = self._stream(call, selection, shown, options)
         after = self._after(options)
 
         async def state() -> tuple[int, list[tuple[bytes, int]]]:
@@ -64,6 +58,30 @@ class Watcher:
             )
 
         return Stream(run=run, content_type="application/json")
+
+    def _stream(
+        self, call: Call, selection: Selection, shown: Representation, options: ListOptions
+    ) -> WatchStream:
+        prefix, seconds = _prefix(call, selection), self._seconds(options)
+        if call.resource.webhook is not None and shown.decodes:
+            return ConvertingWatch(
+                call,
+                self._dispatcher,
+                prefix,
+                selection,
+                shown,
+                seconds=seconds,
+                bookmarks=options.bookmarks,
+            )
+        return WatchStream(
+            self._dispatcher,
+            prefix,
+            selection,
+            shown,
+            seconds=seconds,
+            bookmarks=options.bookmarks,
+            view=call.view,
+        )
 
     def _after(self, options: ListOptions) -> int:
         version = options.resource_version

@@ -15,8 +15,10 @@ import orjson
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.logic.machinery.remote_conversion import ConversionNeeded
 from skerry.logic.machinery.work import LongWork
 from skerry.server.codec import decode, loads
+from skerry.server.conversion import completed, later
 from skerry.server.offload import messages
 from skerry.server.offload.jobs import same
 from skerry.server.offload.offload import Offload, Worker
@@ -93,6 +95,11 @@ class LocalWork:
         return Drafted(Draft(obj), bool(generated))
 
     async def changed(self, entry: Entry, subresource: str) -> Changed | None:
+        if self._call.resource.webhook is None:
+            return self._changed(entry, subresource)
+        return await completed(later(lambda: self._changed(entry, subresource)))
+
+    def _changed(self, entry: Entry, subresource: str) -> Changed | None:
         changed = self._preparation.changed(
             self._call, self._options, self._mutation, entry, subresource, self._clock.now()
         )
@@ -115,7 +122,9 @@ class LocalWork:
             worker = self._offload.worker(self._call, self._options)
             if worker is not None:
                 return await _finished_by(worker, new, entry, subresource)
-            value = finished()
+            value = await completed(later(finished))
+        except ConversionNeeded:
+            value = await completed(later(finished))
         return None if entry is not None and same(value, entry) else value
 
 

@@ -18,6 +18,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.admission.operation import Admission, Operation, Validation
 from skerry.server.codec import decode
+from skerry.server.conversion import completed
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.offload import Offload
 from skerry.server.preparation.draft import Draft
@@ -257,7 +258,8 @@ class Writer:
                 del obj["metadata"]["resourceVersion"]
             return obj
 
-        await self._validation.validate(operation, seen)
+        validation = self._validation
+        await completed(lambda: validation.validate(operation, seen))
 
     async def _commit(self, call: Call, write: Write, operation: Operation) -> int:
         """Write, unless this is a rehearsal, and return the revision (0 for a rehearsal)."""
@@ -272,6 +274,12 @@ class Writer:
 
     async def answer(self, call: Call, written: Written, *, status: int = 0) -> Answer:
         """Show what was written."""
+        if call.resource.webhook is None:
+            return await self._answer(call, written, status)
+        # The write is done and must not be begun again for what showing it needs.
+        return await completed(lambda: self._answer(call, written, status))
+
+    async def _answer(self, call: Call, written: Written, status: int) -> Answer:
         shown = self._reader.representation(call)
         if written.revision:
             body = await self._reader.shown(call, shown, written.value, written.revision)

@@ -6,7 +6,6 @@ from skerry.logic.machinery.crd.conditions import (
     names_conditions,
     taken_names,
 )
-from skerry.logic.machinery.crd.conversion import unsupported
 from skerry.logic.machinery.crd.defaults import default_crd, remember_storage_version
 from skerry.logic.machinery.crd.definition import established
 from skerry.logic.machinery.crd.resources import resources_of
@@ -24,6 +23,5 @@ __all__ = [
     "remember_storage_version",
     "resources_of",
     "taken_names",
-    "unsupported",
     "validate_crd",
 ]

@@ -24,11 +24,17 @@ from skerry.logic.machinery.builtin.definitions import common_descriptions
 from skerry.logic.machinery.cel import check_rules, rules_of
 from skerry.logic.machinery.crd import definition
 from skerry.logic.machinery.crd.columns import columns_of, find_of, plain_text
+from skerry.logic.machinery.crd.conversion import webhook_of
 from skerry.logic.machinery.crd.definition import mapping, schema_of, sequence, spec_of, text
 from skerry.logic.machinery.crd.jsonpath import Find
 from skerry.logic.machinery.crd.versions import priority
 from skerry.logic.machinery.resource import Family, Resource, Scale
-from skerry.logic.machinery.schema import apply_defaults, validate, validate_update
+from skerry.logic.machinery.schema import (
+    apply_defaults,
+    has_defaults,
+    validate,
+    validate_update,
+)
 
 Raw = Mapping[str, Any]
 
@@ -84,7 +90,15 @@ def _built(crd: Raw, definitions: Definitions | None) -> list[Resource]:
     versions.sort(key=lambda version: priority(text(version.get("name"))))
     content = {"spec": spec_of(crd), "status": {"acceptedNames": _accepted(crd)}}
     family = Family("definition", content) if definitions is None else None
-    return [replace(_resource(crd, version, definitions), family=family) for version in versions]
+    webhook = webhook_of(crd)
+    made = [replace(_resource(crd, version, definitions), family=family) for version in versions]
+    if webhook is None:
+        return made
+    # No other process can call it.
+    return [
+        replace(resource, webhook=webhook, convert=webhook.convert, family=None)
+        for resource in made
+    ]
 
 
 def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resource:
@@ -108,6 +122,7 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         selectable_fields=_selectable(version),
         scale=_scale(version),
         custom=True,
+        since=0 if rules.fills or len(definition.versions_of(crd)) > 1 else None,
     )
 
 
@@ -118,6 +133,11 @@ class CustomRules:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+
+    @property
+    def fills(self) -> bool:
+        """Whether the schema has defaults."""
+        return has_defaults(self._schema)
 
     def default(self, obj: Object) -> None:
         apply_defaults(self._schema, obj)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from skerry.api.objects import Object
-from skerry.logic.machinery.crd import default_crd, unsupported, validate_crd
+from skerry.logic.machinery.crd import default_crd, validate_crd
 from tests.kit.machinery.crds import (
     cron_tab,
     established,
@@ -349,11 +349,9 @@ class TestConversion:
         }
         return crd
 
-    def test_a_webhook_is_accepted_with_a_warning(self) -> None:
+    def test_a_webhook_is_accepted(self) -> None:
         crd = self.webhook(url="https://example.com/convert")
         assert messages(crd) == []
-        assert "are not called" in unsupported(crd)[0]
-        assert unsupported(cron_tab()) == []
 
     def test_either_a_url_or_a_service_is_wanted(self) -> None:
         where = "spec.conversion.webhookClientConfig"
@@ -370,8 +368,8 @@ class TestConversion:
             f'{where}.url: Invalid value: "q": query parameters are not permitted in the URL',
         ]
         assert messages(self.webhook(service={"port": 0, "path": "a//b"})) == [
-            f"{where}.service.name: Required value",
-            f"{where}.service.namespace: Required value",
+            f"{where}.service.name: Required value: service name is required",
+            f"{where}.service.namespace: Required value: service namespace is required",
             (
                 f"{where}.service.port: Invalid value: 0: port is not valid: must be between 1 and "
                 "65535, inclusive"
