@@ -361,6 +361,16 @@ REVISIONS: Final = "edge.kcp.io/revisions"
 # On objects that decisions depend on, by the hub's admission and nobody else: the user of the last
 # change of spec or labels, and the ID of that request in the audit log, as JSON. Never copied.
 CHANGED_BY: Final = "edge.kcp.io/changed-by"
+AUTHORED_KINDS: Final = frozenset(
+    (
+        EDGE_PLACEMENTS.group_resource,
+        ROLLOUTS.group_resource,
+        CUSTOMIZERS.group_resource,
+        LOCATIONS.group_resource,
+        SYNC_TARGETS.group_resource,
+        GroupResource("", "namespaces"),
+    )
+)
 # On DecisionRecords, a label: the controller whose chain they are in.
 DECIDED_BY: Final = "edge.kcp.io/decided-by"
 # On an EdgePlacement, by its owner: how long its DecisionRecords are kept, such as 90d; 0: none.

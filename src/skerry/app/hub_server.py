@@ -9,7 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from skerry.api.edge import SINGLE_PLACEMENT_SLICES, STATUS_QUERIES, is_inert
+from skerry.api.edge import (
+    AUTHORED_KINDS,
+    CHANGED_BY,
+    SINGLE_PLACEMENT_SLICES,
+    STATUS_QUERIES,
+    is_inert,
+)
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
@@ -24,6 +30,7 @@ from skerry.logic.machinery.workspaces.limits import Limits
 from skerry.logic.machinery.workspaces.names import WILDCARD
 from skerry.logic.machinery.workspaces.stamp import ClusterStamp
 from skerry.scheduler.placement import location_chooser
+from skerry.server.admission.authorship import Authorship
 from skerry.server.admission.certificates import TYPE as REQUESTS
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
@@ -201,6 +208,12 @@ class HubServer(ApiServer):
             DefinitionAdmission(catalogue, clock),
             PolicyStatus(parts.offload),
             *parts.admission,
+            Authorship(
+                CHANGED_BY,
+                AUTHORED_KINDS,
+                ids,
+                lambda cluster: self.mailboxes.mailbox(cluster) is not None,
+            ),
             PodSecurityAdmission(
                 parts.store, self.namespaces, parts.pod_security, self._passes_through
             ),

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
 from skerry.app.explain import Question, explain_problems
 from skerry.app.explain import explain as explain_placement
+from skerry.app.history import History, history_of, paths_of, standing_json
 from skerry.app.hub_reading import HubReader, hub
+from skerry.cli.columns import print_columns
 from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
+from skerry.cli.moments import Moment, local_zone
 from skerry.cli.options import Command
 from skerry.logic.fleet.explanation.text import answer_text, problems_text
+from skerry.logic.fleet.history.fold import State
+from skerry.logic.fleet.history.text import Selection, row, state_rows
 
 T = TypeVar("T")
 
@@ -103,6 +109,7 @@ Examples:
   skerry explain placement edge-placement-c --location guilder
   skerry explain placement edge-placement-c --object deployment/commonstuff/commond
   skerry explain placement edge-placement-c --object crd/widgets.example.org -o json
+  skerry explain placement edge-placement-c --at 14:05
 
 \b
 Exit codes:
@@ -114,8 +121,9 @@ Exit codes:
 @click.argument("name")
 @click.option("--location", default="", help="Only this Location: its name, or WORKSPACE/NAME.")
 @click.option("--object", "wanted", default="", help="Only this object: KIND/NAMESPACE/NAME.")
+@click.option("--at", type=Moment(), default=None, help="As it was then: 14:05, 2h or RFC 3339.")
 @hub_flags
-def placement(name: str, location: str, wanted: str, **flags: Any) -> None:
+def placement(name: str, location: str, wanted: str, at: datetime | None, **flags: Any) -> None:
     """Explain which Locations and objects the EdgePlacement NAME of the current workspace selects.
 
     For each object and destination it says how far the object got: which selector term fails,
@@ -123,11 +131,80 @@ def placement(name: str, location: str, wanted: str, **flags: Any) -> None:
     and not another workspace's, the edge was heard of, has applied it and it is healthy; and the
     smallest edit that would change the answer, which was tried before it is offered. Nothing is
     written.
-    """
 
+    With --at: which destinations it had then, by what was recorded.
+    """
+    if at is not None:
+        if wanted:
+            raise click.UsageError("--at knows destinations and revisions: leave --object out")
+        explain_then(name, location, at, flags)
+        return
     question = Question(name, location, wanted)
     answer = asked("explain", flags, lambda hub: explain_placement(hub, question))
     if flags["output"] == "json":
         print(json.dumps(answer.as_json(), indent=2))
     else:
         print(answer_text(answer), end="")
+
+
+_NOT_RECORDED = "which objects were copied, applied or healthy then is not recorded"
+
+
+def explain_then(name: str, location: str, at: datetime, flags: dict[str, Any]) -> None:
+    """Print what a placement had at a time, by what was recorded."""
+
+    async def ask(hub: HubReader) -> tuple[History, State, dict[str, str]]:
+        found = await history_of(hub, name)
+        state = found.at(at)
+        return found, state, await paths_of(hub, *state.standings.values())
+
+    found, state, paths = asked("explain", flags, ask)
+    if flags["output"] == "json":
+        print(json.dumps(_state_json(found, state, paths, location, at), indent=2))
+        return
+    print(f"EdgePlacement {name} at {_shown(at)}")
+    following = found.following(state)
+    since = "the beginning" if state.last is None else _shown(state.last.time)
+    until = "now" if following is None else _shown(following.time)
+    print(f"{len(state.standings)} destinations; no records between {since} and {until}")
+    rows = state_rows(state, location)
+    if len(rows) > 1:
+        print_columns(rows)
+    if location:
+        _explain_location_then(found, location, at, is_there=len(rows) > 1)
+    print(_NOT_RECORDED)
+    for problem in found.problems:
+        print(f"skerry explain: {problem}", file=sys.stderr)
+
+
+def _explain_location_then(found: History, location: str, at: datetime, *, is_there: bool) -> None:
+    """Print the last decision about a Location before a time."""
+    before = [each for each in found.story(Selection(location=location)) if each.time <= at]
+    if before:
+        time, change, _, _, why, cause = row(before[-1], local_zone())
+        print(f"{time} {change}: {why}" + (f" ({cause})" if cause else ""))
+    elif not is_there:
+        print(f"Location {location} was no destination then, nor before; what kept it out is not "
+              "known, because inventories are not recorded")  # fmt: skip
+
+
+def _state_json(
+    found: History, state: State, paths: dict[str, str], location: str, at: datetime
+) -> dict[str, Any]:
+    following = found.following(state)
+    return {
+        "placement": found.placement,
+        "at": at.isoformat(),
+        "since": None if state.last is None else state.last.time.isoformat(),
+        "until": None if following is None else following.time.isoformat(),
+        "destinations": [
+            standing_json(each, paths)
+            for each in sorted(state.standings.values(), key=lambda each: each.destination)
+            if not location or each.destination.location == location
+        ],
+        "notRecorded": _NOT_RECORDED,
+    }
+
+
+def _shown(moment: datetime) -> str:
+    return moment.astimezone(local_zone()).isoformat(timespec="seconds")

@@ -32,6 +32,8 @@ EXTRAS_OF_COMMANDS: dict[str, tuple[str, ...]] = {
     "serve": ("hub", "edge"),
     "up": ("hub",),
     "whatif": ("hub",),
+    "history": ("hub",),
+    "diff": ("hub",),
 }
 
 _PROJECT = "skerry"

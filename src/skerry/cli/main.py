@@ -26,6 +26,8 @@ _MODULES = {
     "down": "up",
     "status": "up",
     "explain": "explain",
+    "history": "history",
+    "diff": "diff",
     "fleet": "fleet",
     "grants": "grants",
     "query": "query",

@@ -90,7 +90,7 @@ class RequestRecorder:
 
         *served* tells whether the type it names is one the server has.
         """
-        chosen = request.headers.get("audit-id")
+        chosen = request.audit_id or request.headers.get("audit-id")
         audit_id = self._audit_ids.next() if chosen is None else _acceptable(chosen)
         if not audit_id:
             audit_id = self._audit_ids.next()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 from skerry.logic.fleet.history.compare import Difference, Differences
-from skerry.logic.fleet.history.fold import Folder, Timeline
+from skerry.logic.fleet.history.fold import Folder, State, Timeline
 from skerry.logic.fleet.history.packing import key_of
 from skerry.logic.fleet.history.record import Record
 from skerry.logic.fleet.placement.records import Destination
@@ -149,13 +149,14 @@ def table(records: Iterable[Record], zone: tzinfo) -> list[tuple[str, ...]]:
     return [HEADER, *(row(record, zone) for record in records)]
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with columns of equal width."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
-        for each in rows
-    ]
+def state_rows(state: State, location: str = "") -> list[tuple[str, ...]]:
+    """Return one row for each destination of a state."""
+    rows: list[tuple[str, ...]] = [("LOCATION", "SYNCTARGET", "REVISION")]
+    for each in sorted(state.standings.values(), key=lambda standing: standing.destination):
+        if not location or each.destination.location == location:
+            revision = _NOTHING if each.revision is None else str(each.revision)
+            rows.append((each.destination.location, each.destination.sync_target, revision))
+    return rows
 
 
 def difference_rows(differences: Differences) -> list[tuple[str, ...]]:

@@ -16,13 +16,13 @@ from typing import Any
 
 import orjson
 
-from skerry.api.edge import PROJECTED, is_tool_key
+from skerry.api.edge import CHANGED_BY, PROJECTED, is_tool_key
 from skerry.api.objects import Object
 
 _OWN_SECTIONS = frozenset(("apiVersion", "kind", "metadata", "status"))
-# Notes of controllers about the object they were written on.
+# Notes of controllers, and of the hub, about the object they were written on.
 _LOCAL_ANNOTATIONS = frozenset(
-    ("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation")
+    ("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation", CHANGED_BY)
 )
 _LOCAL_LABELS = ("internal.apis.kcp.io/", "claimed.internal.apis.kcp.io/")
 _JOB_LABELS = (

@@ -21,6 +21,7 @@ import orjson
 from skerry.api.edge import (
     APPLIED,
     CAUSE,
+    CHANGED_BY,
     DOMAIN,
     HAND_OVER_TO,
     HANDED_OVER,
@@ -41,7 +42,7 @@ from skerry.logic.fleet.translation.categories import NAMESPACES
 _SYNCERS_OWN = frozenset((APPLIED, CAUSE, SYNC_ERROR, UPSYNCED))
 # Whose a copy is, and what is asked of the source about that; nobody's content.
 _OWNERSHIP = frozenset((HAND_OVER_TO, HANDED_OVER, OWNER_WORKSPACE, WITHHELD_FROM))
-_LOCAL = _SYNCERS_OWN | _OWNERSHIP | {SOURCE_GENERATION}
+_LOCAL = _SYNCERS_OWN | _OWNERSHIP | {SOURCE_GENERATION, CHANGED_BY}
 
 _NOT_CONTENT = frozenset(("apiVersion", "kind", "metadata", "status"))
 _KEPT_METADATA = ("finalizers", "generateName", "ownerReferences", "resourceVersion", "uid")

@@ -8,7 +8,14 @@ from skerry.logic.fleet.history.compare import compare
 from skerry.logic.fleet.history.fold import State, timeline
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import Cause, Decision, Item, Reason, records_of
-from skerry.logic.fleet.history.text import Selection, aligned, difference_rows, selected, table
+from skerry.logic.fleet.history.text import (
+    HEADER,
+    Selection,
+    difference_rows,
+    selected,
+    state_rows,
+    table,
+)
 from tests.kit.decisions import MAKER, NOW, SUBJECT, History, destination
 
 OSLO, ROME = Standing(destination(1)), Standing(destination(2))
@@ -18,11 +25,11 @@ def test_the_story_of_a_placement() -> None:
     history = History()
     history.become({each.destination: each for each in (OSLO, ROME)})
     history.become({ROME.destination: ROME})
-    lines = aligned(table(timeline(history.records).records, UTC))
-    assert lines == [
-        "TIME      CHANGE  COUNT  FROM→TO  WHY                   CAUSE",
-        "14:00:01  Joined  2               locationSelectors[0]  Location/l1 label env=dr by ann",
-        "14:00:02  Left    1               because 1             Location/l1 label env=dr by ann",
+    cause = "Location/l1 label env=dr by ann"
+    assert table(timeline(history.records).records, UTC) == [
+        HEADER,
+        ("14:00:01", "Joined", "2", "", "locationSelectors[0]", cause),
+        ("14:00:02", "Left", "1", "", "because 1", cause),
     ]
 
 
@@ -79,3 +86,9 @@ def test_a_difference_is_a_row_for_each_destination() -> None:
         ("Left", "l1", "t1", ""),
         ("Joined", "l2", "t2", "\N{EN DASH}→42"),
     ]
+
+
+def test_a_state_is_a_row_for_each_destination() -> None:
+    state = State({each.destination: each for each in (ROME, OSLO)})
+    assert state_rows(state)[1:] == [("l1", "t1", "\N{EN DASH}"), ("l2", "t2", "\N{EN DASH}")]
+    assert len(state_rows(state, "l2")) == 2

@@ -1,0 +1,95 @@
+"""Users of causes, from an audit log: whoever deleted an object is nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+
+from skerry.api.objects import Object
+from skerry.kit.timestamps import parse_rfc3339
+
+# A deletion is decided about at once; beyond this the request was about another object.
+_MAX_DELAY = timedelta(minutes=5)
+
+
+class AuditTrail:
+    """What an audit log says of who did what, as far as records ask."""
+
+    def __init__(self, lines: Iterable[str | bytes]) -> None:
+        """*lines* are events as JSON; what is none is counted in ``unreadable``."""
+        self._by_id: dict[str, str] = {}
+        self._deletions: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
+        self.unreadable = 0
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                self._take(orjson.loads(line))
+            except (ValueError, TypeError, AttributeError, KeyError):
+                self.unreadable += 1
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        user = str((event.get("user") or {}).get("username", ""))
+        self._by_id[str(event.get("auditID", ""))] = user
+        if event.get("verb") != "delete":
+            return
+        about = event.get("objectRef") or {}
+        key = (str(about.get("resource", "")), str(about.get("name", "")))
+        time = parse_rfc3339(str(event["requestReceivedTimestamp"]))
+        self._deletions.setdefault(key, []).append((time, user))
+
+    def with_users(self, record: Object) -> Object:
+        """Return a record whose causes have users, where the log knows them."""
+        decided = parse_rfc3339(record["time"])
+        found = dict(record)
+        if "cause" in record:
+            found["cause"] = self._known(record["cause"], decided)
+        if "otherCauses" in record:
+            found["otherCauses"] = [self._known(each, decided) for each in record["otherCauses"]]
+        return found
+
+    def _known(self, cause: Object, decided: datetime) -> Object:
+        user = self._by_id.get(str(cause.get("auditID", "")))
+        if not user and cause.get("change") == "deleted":
+            key = (f"{str(cause.get('kind', '')).lower()}s", str(cause.get("name", "")))
+            before = [
+                (time, name)
+                for time, name in self._deletions.get(key, ())
+                if timedelta(0) <= decided - time <= _MAX_DELAY
+            ]
+            user = max(before)[1] if before else ""
+        return {**cause, "user": user} if user else cause
+
+
+def audit_event(record: Object) -> Object:
+    """Return a record in the form of an audit event, for tools that gather those."""
+    cause, reason = record.get("cause") or {}, record.get("reason") or {}
+    decided_by = f"system:controller:{(record.get('by') or {}).get('controller', '')}"
+    return {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": str(record["metadata"].get("uid", "")),
+        "stage": "ResponseComplete",
+        "verb": str(record["change"]).lower(),
+        "user": {"username": cause.get("user") or decided_by},
+        "objectRef": {
+            "resource": "edgeplacements",
+            "name": record["placement"]["name"],
+            "uid": record["placement"]["uid"],
+            "apiGroup": "edge.kcp.io",
+            "apiVersion": "v1alpha1",
+        },
+        "requestReceivedTimestamp": record["time"],
+        "stageTimestamp": record["time"],
+        "annotations": {
+            "edge.kcp.io/record": record["metadata"]["name"],
+            "edge.kcp.io/reason": f"{reason.get('code', '')}: {reason.get('text', '')}",
+            "edge.kcp.io/destinations": str((record.get("destinations") or {}).get("count", 0)),
+            "edge.kcp.io/cause": f"{cause.get('kind', '')}/{cause.get('name', '')}",
+            "edge.kcp.io/cause-audit-id": str(cause.get("auditID", "")),
+        },
+    }
