@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 from skerry.api.objects import Object
-from skerry.logic.fleet.history.difference import Causes, Difference, Move, decisions
+from skerry.logic.fleet.history.difference import Because, Causes, Difference, Move, decisions
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import (
     Cause,
@@ -67,7 +67,7 @@ class History:
             Causes((ANN,), 1),
             lambda each: Reason("Selected", "locationSelectors[0]"),
             lambda each: Reason("NotSelected", f"because {each.location[-1]}"),
-            Reason("WaveOpened"),
+            Because(Reason("WaveOpened")),
         )
         self.now += timedelta(seconds=1)
         self.records += records_of(

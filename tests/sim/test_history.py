@@ -228,3 +228,19 @@ async def test_slices_older_than_their_history_begin_with_a_checkpoint() -> None
         [records] = (await recorded(hub)).values()
         assert [each["change"] for each in in_order(records)] == ["Checkpoint", "Joined"]
         await assert_reported(hub)
+
+
+@virtual
+async def test_a_day_later_a_checkpoint_stands_and_the_story_goes_on() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a"), hub.controlled("edge-scheduler", "history"):
+        await hub.target("root:imw1", "t", {})
+        await hub.locate("root:imw1", "l", {}, {})
+        await hub.place("root:a", "web", {})
+        await asyncio.sleep(90_000)
+        await hub.remove("root:imw1", LOCATIONS, "l")
+        await asyncio.sleep(2)
+        [records] = (await recorded(hub)).values()
+        assert [each["change"] for each in in_order(records)] == ["Joined", "Checkpoint", "Left"]
+        assert verify(in_order(records)) == []
+        await assert_reported(hub)

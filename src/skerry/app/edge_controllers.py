@@ -42,6 +42,7 @@ from skerry.app.edge_environment import (
 )
 from skerry.app.query import build_status_queries, build_summarizer
 from skerry.controllers.edge_scheduler import controller as edge_scheduler
+from skerry.controllers.history import controller as history
 from skerry.controllers.mailbox import controller as mailbox
 from skerry.controllers.mailbox.observe import Provider
 from skerry.controllers.placement_translator import controller as placement_translator
@@ -55,6 +56,7 @@ from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
 from skerry.kit.metrics import CONTENT_TYPE, exposition
+from skerry.logic.fleet.history.retention import Limits
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.election import LeaderElection
 from skerry.runtime.events import EventRecorder
@@ -123,6 +125,9 @@ class ControllerSettings:
 
     query_memory: int = MAX_BYTES
     """Bytes that all StatusQueries together may hold, about; what is beyond is not kept up."""
+
+    history: Limits = field(default_factory=Limits)
+    """How much of what was decided placements keep, unless they say something else."""
 
     leader_elect: bool = True
     """Whether controllers wait for their Lease before they act."""
@@ -231,12 +236,24 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
     return placement_translator.build(views, settings)
 
 
+async def _history(environment: EdgeEnvironment) -> Runnable:
+    edge = await environment.provider_view(_EDGE, quiet=True)
+    settings = _history_settings(environment, edge)
+    return history.HistoryLoop(
+        environment.context(edge.factory),
+        environment.history,
+        skerry.__version__,
+        is_served=settings is not None,
+    )
+
+
 EDGE_CONTROLLERS: dict[str, EdgeController] = {
     "mailbox": EdgeController(_mailbox, 10203),
     "edge-scheduler": EdgeController(_edge_scheduler, 10205),
     "placement-translator": EdgeController(_placement_translator, 10204),
     "summarizer": EdgeController(build_summarizer, 10206),
     "status-queries": EdgeController(build_status_queries, 10207),
+    "history": EdgeController(_history, 10208),
 }
 _ALL_PORT = 10203
 
@@ -278,6 +295,7 @@ async def _until_stopped(
                 announce if settings.verbosity >= 2 else None,
                 translation_of(settings),
                 settings.floor,
+                settings.history,
                 query_memory=settings.query_memory,
             )
             names = settings.only or tuple(EDGE_CONTROLLERS)

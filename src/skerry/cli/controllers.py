@@ -17,6 +17,7 @@ from skerry.app.edge_environment import ROLE_PREFIXES, ClientFlags, Role
 from skerry.cli.options import Command
 from skerry.cli.service import notify_ready
 from skerry.kit.log import announce, report_failure
+from skerry.logic.fleet.history.retention import InvalidRetention, Limits, limits_of
 
 _PARTS = ("kubeconfig", "context", "user", "cluster")
 
@@ -31,6 +32,22 @@ class _Verbosity(click.ParamType[int]):
         if not text.isdecimal():
             self.fail(f"{value!r} is not a valid integer.", param, ctx)
         return int(text)
+
+
+class Retention(click.ParamType[Limits]):
+    """How long something is kept: days or hours, or not at all."""
+
+    name = "age"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Limits:
+        if isinstance(value, Limits):
+            return value
+        try:
+            return limits_of(str(value), Limits())
+        except InvalidRetention as error:
+            self.fail(str(error), param, ctx)
 
 
 def _client_flags(command: Command) -> Command:
@@ -127,6 +144,13 @@ Examples:
     "its destinations from a placement, until a person confirms it; --no-floor is for tests.",
 )
 @click.option(
+    "--history-retention",
+    type=Retention(),
+    default="30d",
+    show_default=True,
+    help="How long DecisionRecords of placements are kept, such as 90d or 12h; 0 writes none.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -159,6 +183,7 @@ def controllers(
     denatured_kinds: Any,
     floor: bool,
     query_memory: int,
+    history_retention: Limits,
     log_format: Any,
     verbosity: int,
     **flags: Any,
@@ -179,6 +204,7 @@ def controllers(
         strict_customization=strict_customization,
         denatured_kinds=denatured_kinds,
         floor=floor,
+        history=history_retention,
         query_memory=query_memory << 20,
         leader_elect=leader_elect,
         log_format=log_format,

@@ -118,7 +118,7 @@ def decide(
         observed=observed,
         receivers=len(receivers),
         before=(*allowed.before, *rolled.before),
-        story=decided(observed, wanted.destinations, given) if actions else None,
+        story=decided(observed, wanted.destinations, given, rolled.state) if actions else None,
     )
 
 

@@ -23,6 +23,7 @@ from skerry.api.edge import (
     DECIDED_BY,
     DECISION_RECORDS,
     HISTORY_RETENTION,
+    ROLLOUTS,
     SOURCE_PLACEMENT,
     slice_owner,
 )
@@ -32,7 +33,7 @@ from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler import observe
 from skerry.controllers.edge_scheduler.observe import NAME, Gathered, Observed
 from skerry.kit.log import Logger
-from skerry.logic.fleet.history.difference import Causes, Difference, Move, Why, decisions
+from skerry.logic.fleet.history.difference import Because, Causes, Difference, Move, Why, decisions
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import (
     Cause,
@@ -57,6 +58,7 @@ from skerry.logic.fleet.placement.slices import (
     member,
     unpacked_members,
 )
+from skerry.logic.fleet.rollout.state import State
 from skerry.logic.machinery.plan import Create, Plan, Target
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.execute import Executor
@@ -144,8 +146,12 @@ def decided(
     observed: Observed,
     wanted: Mapping[int, Destination],
     assigned: Mapping[int, Assigned],
+    rolled: State | None = None,
 ) -> Story | None:
-    """Return what a change of the slices to *wanted* is to be recorded as; None: not at all."""
+    """Return what a change of the slices to *wanted* is to be recorded as; None: not at all.
+
+    *rolled* is what its Rollout has decided.
+    """
     recording = observed.history
     if recording is None:
         return None
@@ -178,7 +184,7 @@ def decided(
         causes_of(observed.causes, _placement_cause(observed, recording, first=not present)),
         recording.why_joined,
         recording.why_left,
-        _MOVED,
+        Because(why_moved(rolled), _rollout_cause(observed)),
     )
     held = tuple(_standings(present, recording.destination, given))
     lost = len(difference.left) < len(left)
@@ -226,6 +232,29 @@ def _standing(destination: Destination, assigned: Assigned | None) -> Standing:
     if assigned is None or assigned.slot >= _MAX_SLOT:
         return Standing(destination)
     return Standing(destination, assigned.slot, assigned.revision or None)
+
+
+def why_moved(rolled: State | None) -> Reason:
+    """Return why destinations get another revision, as their Rollout has it."""
+    if rolled is None:
+        return _MOVED
+    if rolled.failure is not None:
+        return Reason("Rollback", f"rollback: {rolled.failure.message}")
+    if rolled.wave_name:
+        return Reason("WaveOpened", f"wave {rolled.wave_name}")
+    return Reason(rolled.phase)
+
+
+def _rollout_cause(observed: Observed) -> Causes:
+    """Return the Rollout as the cause of revisions; without one, what led to the reconcile."""
+    if observed.rollout is None:
+        return causes_of(observed.causes, ())
+    obj = observed.rollout.object
+    metadata = obj["metadata"]
+    by = (metadata.get("annotations") or {}).get(CHANGED_BY, "")
+    version = str(metadata.get("resourceVersion", ""))
+    ref = observed.ref._replace(resource=ROLLOUTS.resource, name=metadata["name"])
+    return causes_of(Gathered((observe.Cause("Rollout", ref, "", version, by),), 1), ())
 
 
 def _placement_cause(

@@ -70,6 +70,7 @@ class Rolled(NamedTuple):
     before: tuple[Action, ...] = ()
     announcements: tuple[Announcement, ...] = ()
     look_again_seconds: float | None = None
+    state: State | None = None
 
 
 class _Unit(NamedTuple):
@@ -104,6 +105,7 @@ def roll(observed: Observed) -> Rolled:
         before,
         tuple(_news(found, given.state, decision.state)),
         0.0 if _are_unnumbered(units) else _again(found, decision.state),
+        decision.state,
     )
 
 

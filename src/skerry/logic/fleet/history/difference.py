@@ -67,14 +67,21 @@ class Causes(NamedTuple):
         return Causes(found, self.total - len(self.known) + len(found))
 
 
+class Because(NamedTuple):
+    """Why destinations get another revision, and what led to it."""
+
+    reason: Reason
+    causes: Causes = Causes()
+
+
 def decisions(
-    difference: Difference, causes: Causes, why_joined: Why, why_left: Why, why_moved: Reason
+    difference: Difference, causes: Causes, why_joined: Why, why_left: Why, moved: Because
 ) -> list[Decision]:
     """Return what is to be recorded: who leaves before who comes, and then who changes."""
     return [
         *_grouped("Left", difference.left, causes, why_left),
         *_grouped("Joined", difference.joined, causes, why_joined),
-        *_moves(difference.moved, causes, why_moved),
+        *_moves(difference.moved, moved),
     ]
 
 
@@ -109,7 +116,8 @@ def _decision(
     return Decision(change, members, reason, own.known, own.total, before, after)
 
 
-def _moves(moved: tuple[Move, ...], causes: Causes, reason: Reason) -> list[Decision]:
+def _moves(moved: tuple[Move, ...], because: Because) -> list[Decision]:
+    reason, causes = because
     groups: dict[tuple[int | None, int | None], list[Standing]] = {}
     for before, after in moved:
         start = before.revision if before.slot is not None else None

@@ -103,7 +103,7 @@ class Folder:
         self._set_revision(numbers, None)
 
     def _revise(self, record: Record) -> None:
-        if record.to is None:
+        if record.to is None and record.slots is None:
             self._take_slots(record)
             return
         # Who has got a slot is known by it from here on.

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from skerry.logic.fleet.history.difference import SEVERAL, Causes, Difference, Move, decisions
+from skerry.logic.fleet.history.difference import (
+    SEVERAL,
+    Because,
+    Causes,
+    Difference,
+    Move,
+    decisions,
+)
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import Cause, Decision, Reason
 from skerry.logic.fleet.placement.records import Destination
@@ -19,7 +26,7 @@ def decided(
     def why(each: Destination) -> Reason:
         return Reason("R", str(int(each.location[1:]) % reasons))
 
-    return decisions(difference, causes or Causes(), why, why, Reason("WaveOpened"))
+    return decisions(difference, causes or Causes(), why, why, Because(Reason("WaveOpened")))
 
 
 def test_nothing_changed_is_nothing_decided() -> None:
