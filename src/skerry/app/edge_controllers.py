@@ -23,12 +23,15 @@ from skerry.api.edge import (
     DECISION_RECORDS,
     LOCATION_GRANTS,
     PLACEMENT_GUARDS,
+    PLACEMENT_REVISIONS,
+    REVISION_CONTENTS,
     ROLLOUTS,
     STATUS_QUERIES,
     USUAL_PROVIDER,
 )
 from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import API_EXPORTS
+from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_environment import (
     ClientFlags,
     EdgeEnvironment,
@@ -162,7 +165,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         workload.factory,
         tenancy.factory,
         _offers_grants(edge),
-        _offers_guards(edge),
+        _offers(edge, PLACEMENT_GUARDS),
         edge.exporter,
         _history_settings(environment, edge),
         str(ROLLOUTS.group_resource) in edge.resources,
@@ -191,8 +194,8 @@ def _offers_grants(edge: View) -> bool:
     return name in edge.resources
 
 
-def _offers_guards(edge: View) -> bool:
-    return str(PLACEMENT_GUARDS.group_resource) in edge.resources
+def _offers(edge: View, *kinds: GroupVersionResource) -> bool:
+    return all(str(each.group_resource) in edge.resources for each in kinds)
 
 
 async def _mailbox(environment: EdgeEnvironment) -> Runnable:
@@ -228,7 +231,8 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
         scheduling.factory,
         environment.following("espw", environment.provider),
         granting if _offers_grants(edge) else None,
-        edge.exporter if _offers_guards(edge) else None,
+        edge.exporter if _offers(edge, PLACEMENT_GUARDS) else None,
+        _offers(edge, ROLLOUTS, PLACEMENT_REVISIONS, REVISION_CONTENTS),
     )
     settings = environment.translation
     if environment.concurrency is not None:

@@ -52,7 +52,8 @@ from skerry.logic.fleet.placement.grants import Rule, grant_of
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.merging import Copy
 from skerry.logic.fleet.translation.ownership import owned_of
-from skerry.logic.fleet.translation.reference import Sources, Translation, reference
+from skerry.logic.fleet.translation.reference import Translation, reference
+from skerry.logic.fleet.translation.reference_inputs import Sources
 from skerry.logic.fleet.translation.sources import lean_definition
 from skerry.logic.fleet.translation.types import common_types, workspace_types
 from skerry.logic.fleet.type_rules import with_type_rules

@@ -10,36 +10,47 @@ from typing import Any
 from skerry.api.edge import (
     API_VERSION,
     EDGE_PLACEMENTS,
+    REVISIONS,
     SYNCER_CONFIG_NAME,
     Mailbox,
+    SliceOwner,
     is_projected,
     location_ref,
 )
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
+from skerry.controllers.placement_translator.activity import Activities
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.decide import MailboxPlan, decide, target_of
-from skerry.controllers.placement_translator.events import EventHandlers, TranslatorTables
+from skerry.controllers.placement_translator.events import EventHandlers
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import WatchSet
 from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.observe import Observed
 from skerry.controllers.placement_translator.records import slice_owner
 from skerry.controllers.placement_translator.status import PlacementProblems
+from skerry.logic.fleet.revision.cut import numbered_cut
+from skerry.logic.fleet.revision.noted import noted
+from skerry.logic.fleet.revision.objects import Cut, revision_objects
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.desired import Desired
 from skerry.logic.fleet.translation.difference import Accepted, Difference, ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
+from skerry.logic.fleet.translation.held import content_record
+from skerry.logic.fleet.translation.manifests import live_state, what_digest
 from skerry.logic.fleet.translation.merging import Copy
 from skerry.logic.fleet.translation.ownership import owned_of
-from skerry.logic.fleet.translation.reference import Sources, Translation, reference
+from skerry.logic.fleet.translation.reference import Translation, reference
+from skerry.logic.fleet.translation.reference_inputs import Sources
 from skerry.logic.fleet.translation.route import Route
 from skerry.logic.fleet.translation.sources import WatchKey, record_of, wide
 from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.workspaces import (
     BASIC_WATCHES,
+    CONTENT,
     PATH,
     Mailboxes,
     Scope,
@@ -127,12 +138,20 @@ class World:
         self.problems = PlacementProblems(self.statuses.append)
         self.grants_followed = 0
         self.paths_read: list[ClusterName] = []
+        self.contents_read: list[Scope] = []
+        # PlacementRevisions, and what RevisionContents hold, by workspace and name.
+        self.revisions: dict[tuple[ClusterName, str], Object] = {}
+        self.contents: dict[tuple[ClusterName, str], Object] = {}
+        self.now = 0.0
+        self.cuts: list[tuple[ObjectRef, float]] = []
+        self.activities = Activities(lambda: self.now, lambda *due: self.cuts.append(due))
         self.handlers = EventHandlers(
             self.tables,
             self.watches,
             self.problems,
             self.consent,
             self.held,
+            self.activities,
             slices=self._slices_of,
             locations=self.locations.values,
             enqueue_status=self.statuses.append,
@@ -148,6 +167,7 @@ class World:
             lambda cluster, _, name: self.locations.get(location_ref(cluster, name)),
             self._stays,
             withhold_denatured=False,
+            revisions=self.tables.revisions,
         )
         self.difference = Difference(
             workspaces,
@@ -157,6 +177,7 @@ class World:
             accepted,
             self.configs.get,
             self.tables.dirty.scopes,
+            self.tables.dirty.unsettled,
         )
         self.executor = MailboxExecutor(
             Client(self.server),
@@ -166,6 +187,7 @@ class World:
             accepted,
             lambda mailbox, item: self.desired.at(mailbox).senders(item),
             self._follow,
+            self._note,
         )
         workspaces.learn_hub(COMMON, copies_are_inert=True)
         if mailboxes:
@@ -183,6 +205,44 @@ class World:
             self.handlers.follow(scope)
         elif scope[0] == PATH:
             self.paths_read.append(scope[1])
+        elif scope[0] == CONTENT:
+            self.contents_read.append(scope)
+
+    def cut(self, placement: ObjectRef) -> int:
+        """Cut a revision of what a placement sends, as a cut would; returns its number."""
+        tables = self.tables
+        state = live_state(
+            placement,
+            what_digest(self.placements[placement]),
+            tables.route,
+            tables.workspaces,
+            lambda *key: self.customizers.get(key),
+        )
+        pages = tables.revisions.table.pages(placement)
+        found = numbered_cut(state.manifest.digest, pages)
+        if found.existing is None:
+            for name, record in state.contents.items():
+                self.contents[placement.cluster, name] = record.copy()
+            owner = SliceOwner(placement.name, "u")
+            for obj in revision_objects(owner, state.manifest, Cut(found.number, found.sequence)):
+                notes = obj["metadata"].setdefault("annotations", {})
+                notes[CLUSTER_ANNOTATION] = placement.cluster
+                self.revisions[placement.cluster, obj["metadata"]["name"]] = obj
+                self.handlers.revision_changed(None, obj)
+        return found.number
+
+    def _read_contents(self) -> None:
+        while self.contents_read:
+            scope = self.contents_read.pop()
+            found = self.contents.get((scope[1], scope[2]))
+            item = ObjectRef("", *scope[3:])
+            record = content_record(scope[1], item, scope[2], found) if found else None
+            self.handlers.content_read(scope, record)
+
+    def _note(self, mailbox: Mailbox) -> str:
+        live = self.configs.get(CLUSTERS[mailbox])
+        note = self.difference.note(self.desired.at(mailbox), live)
+        return "" if live is None or noted(live) == note else note
 
     def _follow_grants(self) -> None:
         self.grants_followed += 1
@@ -256,9 +316,14 @@ class World:
         if old is not None:
             self.handlers.placement_changed(old, None)
 
-    def slice(self, placement: ObjectRef, *ways: tuple[Mailbox, str]) -> None:
-        """Send a placement to mailboxes, each by way of a Location."""
-        destinations = [
+    def slice(
+        self,
+        placement: ObjectRef,
+        *ways: tuple[Mailbox, str],
+        revisions: Mapping[Mailbox, int] | None = None,
+    ) -> None:
+        """Send a placement to mailboxes, each by way of a Location, and some at a revision."""
+        destinations: list[Object] = [
             {
                 "cluster": mailbox.cluster,
                 "locationName": location,
@@ -267,6 +332,9 @@ class World:
             }
             for mailbox, location in ways
         ]
+        for each, (mailbox, _) in zip(destinations, ways, strict=True):
+            if revisions and revisions.get(mailbox):
+                each["revision"] = revisions[mailbox]
         obj = cluster_object(placement.cluster, placement.name, destinations=destinations)
         key = placement.qualified_name
         old, self.slices[key] = self.slices.get(key), obj
@@ -293,6 +361,7 @@ class World:
             while self.paths_read:
                 cluster = self.paths_read.pop()
                 self.handlers.path_read(cluster, _path(cluster))
+            self._read_contents()
             if not self.queue:
                 return found
             mailbox = min(self.queue)
@@ -340,11 +409,13 @@ class World:
     def _write(self, cluster: ClusterName, kind: GroupResource, obj: Object) -> None:
         if kind == CONFIG.group_resource:
             old = self.configs.get(cluster)
-            metadata = {
+            metadata: Object = {
                 "name": SYNCER_CONFIG_NAME,
                 "uid": "u",
                 "annotations": {CLUSTER_ANNOTATION: cluster},
             }
+            if note := noted(obj):
+                metadata["annotations"][REVISIONS] = note
             self.configs[cluster] = {
                 "apiVersion": API_VERSION,
                 "metadata": metadata,
@@ -392,6 +463,8 @@ class World:
                 list(self.locations.values()),
                 copies={mailbox: self.recorded(mailbox) for mailbox in CLUSTERS},
                 path=_path,
+                revisions=list(self.revisions.values()),
+                contents=self.contents,
             )
         )
 

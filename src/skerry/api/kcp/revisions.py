@@ -34,6 +34,7 @@ _MAX_CUSTOMIZERS = 2000
 
 _NAME = 253
 _DIGEST = {"maxLength": 64, "pattern": "^[0-9a-f]+$"}
+_ATOMIC = {"x-kubernetes-list-type": "atomic"}
 _UNCHANGED = [{"rule": "self == oldSelf", "message": "a revision is never changed"}]
 
 
@@ -82,8 +83,32 @@ def _placement_revision(group: str, categories: tuple[str, ...]) -> Raw:
     )
 
 
-def _revision_spec() -> Raw:
-    item = struct(
+def _inputs() -> Raw:
+    customizer = struct(
+        {
+            "namespace": text("Namespace of the Customizer.", maxLength=_NAME),
+            "name": text("Name of the Customizer.", maxLength=_NAME),
+            "digest": text("Name of the RevisionContent.", **_DIGEST),
+        },
+        required=("digest", "name", "namespace"),
+    )
+    return struct(
+        {
+            "what": text("Digest of what the placement selects by.", **_DIGEST),
+            "customizers": listing(
+                customizer,
+                "Customizers that the objects refer to.",
+                maxItems=_MAX_CUSTOMIZERS,
+                **_ATOMIC,
+            ),
+        },
+        "What else decides about copies.",
+        required=("what",),
+    )
+
+
+def _item() -> Raw:
+    return struct(
         {
             **_identity(),
             "digest": text("Name of the RevisionContent.", **_DIGEST),
@@ -98,14 +123,9 @@ def _revision_spec() -> Raw:
         },
         required=("digest", "name", "resource"),
     )
-    customizer = struct(
-        {
-            "namespace": text("Namespace of the Customizer.", maxLength=_NAME),
-            "name": text("Name of the Customizer.", maxLength=_NAME),
-            "digest": text("Name of the RevisionContent.", **_DIGEST),
-        },
-        required=("digest", "name", "namespace"),
-    )
+
+
+def _revision_spec() -> Raw:
     cause = struct(
         {
             "item": struct(_identity(), "The object that changed.", required=("name", "resource")),
@@ -125,33 +145,19 @@ def _revision_spec() -> Raw:
         "A revision with many objects has several PlacementRevisions, of one number and digest.",
         required=("number", "of"),
     )
-    inputs = struct(
-        {
-            "what": text("Digest of what the placement selects by.", **_DIGEST),
-            "customizers": listing(
-                customizer,
-                "Customizers that the objects refer to.",
-                maxItems=_MAX_CUSTOMIZERS,
-                **{"x-kubernetes-list-type": "atomic"},
-            ),
-        },
-        "What else decides about copies.",
-        required=("what",),
-    )
-    atomic = {"x-kubernetes-list-type": "atomic"}
     return struct(
         {
             "placement": text("Name of the EdgePlacement.", minLength=1, maxLength=_NAME),
             "number": whole("Number of the revision.", format="int64", minimum=1),
             "digest": text("Of all objects and inputs; equal ones are one revision.", **_DIGEST),
-            "items": listing(item, "The objects.", maxItems=MAX_ITEMS, **atomic),
-            "inputs": inputs,
+            "items": listing(_item(), "The objects.", maxItems=MAX_ITEMS, **_ATOMIC),
+            "inputs": _inputs(),
             "page": page,
             "causes": listing(
                 cause,
                 "What is different from the revision before; the first few.",
                 maxItems=MAX_CAUSES,
-                **atomic,
+                **_ATOMIC,
             ),
             "causesOmitted": whole("How many more there are.", format="int32", minimum=0),
         },

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skerry.api.edge import (
-    CUSTOMIZERS,
-    EDGE_PLACEMENTS,
-    LOCATION_CONSENTS,
-    LOCATION_GRANTS,
-    PLACEMENT_GUARDS,
-    SINGLE_PLACEMENT_SLICES,
     SYNCER_CONFIG_NAME,
-    SYNCER_CONFIGS,
     Mailbox,
 )
 from skerry.api.errors import ApiError
-from skerry.api.kcp.resources import API_RESOURCE_SCHEMAS, LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.controllers.placement_translator.activity import Activities
 from skerry.controllers.placement_translator.consent import GrantedPlaces
+from skerry.controllers.placement_translator.contents import ContentReader
+from skerry.controllers.placement_translator.cutting import CutExecutor, CutObserver, decide_cut
 from skerry.controllers.placement_translator.decide import decide
-from skerry.controllers.placement_translator.events import NAME, EventHandlers, TranslatorTables
+from skerry.controllers.placement_translator.events import NAME, EventHandlers
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import Feeds, WatchSet
 from skerry.controllers.placement_translator.guards import GuardedObjects, ReleasingExecutor
@@ -35,43 +31,44 @@ from skerry.controllers.placement_translator.held import (
     ObservedHolds,
     decide_holds,
 )
+from skerry.controllers.placement_translator.inputs import BY_PLACEMENT, Inputs
+from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.observe import Observer
 from skerry.controllers.placement_translator.paths import WorkspacePaths
-from skerry.controllers.placement_translator.records import slice_owner
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.placement_translator.status import (
     PlacementProblems,
     StatusObserver,
     decide_status,
 )
+from skerry.controllers.placement_translator.sweeping import Sweeper
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
-from skerry.logic.fleet.placement.consent_record import lean_record
-from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
+from skerry.logic.fleet.revision.noted import noted
 from skerry.logic.fleet.translation.desired import Desired
 from skerry.logic.fleet.translation.difference import Accepted, Difference
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
 from skerry.logic.fleet.translation.route import Route
-from skerry.logic.fleet.translation.sources import WatchKey, lean_definition
+from skerry.logic.fleet.translation.sources import WatchKey
 from skerry.logic.fleet.translation.types import common_types
-from skerry.logic.fleet.translation.workspaces import PATH, Mailboxes, Scope, Workspaces
+from skerry.logic.fleet.translation.workspaces import CONTENT, PATH, Mailboxes, Scope, Workspaces
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
-from skerry.runtime.client import EVERYWHERE, cluster_of
+from skerry.runtime.client import EVERYWHERE, Client, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.discovery import discover
 from skerry.runtime.events import EventRecorder
-from skerry.runtime.execute import Announce
+from skerry.runtime.execute import Announce, Executor
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.transport import TransportError
 from skerry.runtime.workqueue import WorkQueue
 
-_BY_PLACEMENT = "placement"
 _STATUS_WORKERS = 4
+_CUT_WORKERS = 4
 # Reports of inventory workspaces gather what a burst of changes brings.
 _REPORT_WORKERS = 2
 _REPORT_SECONDS = 0.2
@@ -95,6 +92,8 @@ class Views:
     workspaces, ``provider`` the workspace in which mailboxes are. ``granting`` is for what
     LocationGrants depend on; without it there are no grants. ``exporter`` is the logical cluster of
     the provider workspace, whose PlacementGuards are for all; None: there can be none.
+    ``has_revisions``: the edge export offers Rollouts and revisions. Where it does not, as one of a
+    previous version, there are none.
     """
 
     everywhere: ControllerContext
@@ -103,65 +102,7 @@ class Views:
     provider: InformerFactory
     granting: Granting | None = None
     exporter: ClusterName | None = None
-
-
-class _Inputs:
-    """The informers; what they hold is read where it is, never copied."""
-
-    def __init__(self, views: Views) -> None:
-        context = views.everywhere
-        self.wide = InformerFactory(
-            context.client.for_cluster(EVERYWHERE), ids=context.ids, metrics=context.metrics
-        )
-        self.schemas = self.wide.informer(API_RESOURCE_SCHEMAS, transform=lean_definition)
-        self.placements = views.edge.informer(EDGE_PLACEMENTS)
-        self.slices = views.edge.informer(
-            SINGLE_PLACEMENT_SLICES, transform=_lean_slice, packed=True
-        )
-        self.slices.index.add_index(_BY_PLACEMENT, lambda piece: (slice_owner(piece),))
-        self.customizers = views.edge.informer(CUSTOMIZERS, packed=True)
-        self.configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
-        self.locations = views.scheduling.informer(LOCATIONS, transform=_lean_location, packed=True)
-        self.mailboxes = views.provider.informer(WORKSPACES, transform=_lean_workspace)
-        self.grants: Informer | None = None
-        self.consents: Informer | None = None
-        if views.granting is not None:
-            self.grants = views.edge.informer(LOCATION_GRANTS, transform=lean_grant)
-            self.consents = views.edge.informer(LOCATION_CONSENTS, transform=lean_record)
-        self.guards: Informer | None = None
-        if views.exporter is not None:
-            self.guards = views.edge.informer(PLACEMENT_GUARDS, transform=lean_grant)
-        self._schemas_by_name: dict[tuple[str, str], Object] | None = None
-        self.schemas.add_handler(self._schema_changed)
-
-    @property
-    def all(self) -> list[Informer]:
-        followed = (self.guards, self.grants, self.consents)
-        optional = [each for each in followed if each is not None]
-        return [
-            *optional,
-            self.schemas,
-            self.locations,
-            self.customizers,
-            self.mailboxes,
-            self.configs,
-            self.slices,
-            self.placements,
-        ]
-
-    def schema_table(self) -> Mapping[tuple[str, str], Object] | None:
-        """Return every schema by cluster and name; None until all have been read."""
-        if not self.schemas.synced.is_set():
-            return None
-        if self._schemas_by_name is None:
-            self._schemas_by_name = {
-                (cluster_of(obj), obj["metadata"]["name"]): obj
-                for obj in self.schemas.index.objects()
-            }
-        return self._schemas_by_name
-
-    def _schema_changed(self, old: Object | None, new: Object | None) -> None:
-        self._schemas_by_name = None
+    has_revisions: bool = True
 
 
 class PlacementTranslator:
@@ -176,7 +117,8 @@ class PlacementTranslator:
         self.queue: WorkQueue[Mailbox] = context.queue(NAME)
         self.status_queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-status")
         self.consent_queue: WorkQueue[ClusterName] = context.queue(f"{NAME}-consent")
-        self._inputs = inputs = _Inputs(views)
+        self.cut_queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-revisions")
+        self._inputs = inputs = Inputs(views)
         workspaces = Workspaces(inputs.schema_table)
         self.tables = TranslatorTables(
             workspaces, Route(workspaces), Mailboxes(), DirtyRows(self.queue.add)
@@ -184,6 +126,7 @@ class PlacementTranslator:
         self.consent = GrantedPlaces()
         self.held = HeldObjects(lambda key: self.consent_queue.add_after(key, _REPORT_SECONDS))
         self.problems = PlacementProblems(self._enqueue_status)
+        self.activities = Activities(context.client.clock.monotonic, self.cut_queue.add_after)
         self._watches = WatchSet()
         # What grants depend on, from the first of them on.
         self._depended_on: list[Informer] = []
@@ -194,7 +137,8 @@ class PlacementTranslator:
             self.problems,
             self.consent,
             self.held,
-            slices=lambda placement: inputs.slices.index.by(_BY_PLACEMENT, placement),
+            self.activities,
+            slices=lambda placement: inputs.slices.index.by(BY_PLACEMENT, placement),
             locations=inputs.locations.index.objects,
             enqueue_status=self._enqueue_status,
             follow_grants=self._follow_grants,
@@ -217,11 +161,20 @@ class PlacementTranslator:
             self._handlers,
         )
         self._paths = WorkspacePaths(context.client, context.ids, self._handlers.path_read)
+        self._contents = ContentReader(
+            views.edge.client, self._handlers.content_read, self.tables.dirty.scopes.is_awaited
+        )
         self._listen()
         announce = (context.recorder or self._recorder).announce
         self._loops = [self._mailbox_loop(), self._status_loop(announce)]
         if inputs.consents is not None:
             self._loops.append(self._report_loop(inputs.consents, announce))
+        # A sweep and a cut are never under way at once.
+        self._writing = asyncio.Lock()
+        self._sweeper: Sweeper | None = None
+        if inputs.rollouts is not None:
+            self._loops.append(self._cut_loop(views.edge.client))
+            self._sweeper = self._new_sweeper(views.edge.client, inputs.rollouts)
 
     def _listen(self) -> None:
         handlers, inputs = self._handlers, self._inputs
@@ -239,6 +192,10 @@ class PlacementTranslator:
             inputs.grants.add_handler(handlers.grant_changed)
             inputs.consents.add_handler(handlers.consent_changed)
             inputs.consents.add_handler(self._consent_changed)
+
+        if inputs.rollouts is not None and inputs.revisions is not None:
+            inputs.rollouts.add_handler(handlers.rollout_changed)
+            inputs.revisions.add_handler(handlers.revision_changed)
 
     def _consent_changed(self, old: Object | None, new: Object | None) -> None:
         about = new or old
@@ -271,6 +228,8 @@ class PlacementTranslator:
             self._handlers.follow(scope)
         elif scope[0] == PATH:
             self._paths.read(scope[1])
+        elif scope[0] == CONTENT:
+            self._contents.read(scope)
 
     # -- loops -------------------------------------------------------------------------------
 
@@ -287,6 +246,7 @@ class PlacementTranslator:
             self._stays,
             self._settings.strict_customization,
             self._settings.withhold_denatured,
+            tables.revisions,
         )
         difference = Difference(
             tables.workspaces,
@@ -294,8 +254,9 @@ class PlacementTranslator:
             self.consent,
             self.held,
             accepted,
-            lambda cluster: inputs.configs.index.get(Key(cluster, "", SYNCER_CONFIG_NAME)),
+            self._config,
             tables.dirty.scopes,
+            tables.dirty.unsettled,
         )
         executor = MailboxExecutor(
             context.client,
@@ -305,6 +266,7 @@ class PlacementTranslator:
             accepted,
             lambda mailbox, item: desired.at(mailbox).senders(item),
             self._follow,
+            lambda mailbox: self._note(difference, mailbox),
             metrics=context.metrics,
             dry_run=context.dry_run,
         )
@@ -359,6 +321,41 @@ class PlacementTranslator:
             f"{NAME}-consent", reconciler, self.consent_queue, self._inputs.all, _REPORT_WORKERS
         )
 
+    def _cut_loop(self, client: Client) -> Controller[Any, Any]:
+        context, inputs, tables = self._context, self._inputs, self.tables
+        observer = CutObserver(
+            context.client,
+            tables,
+            self.activities,
+            lambda ref: inputs.placements.index.get(Key(ref.cluster, "", ref.name)),
+            lambda *key: inputs.customizers.index.get(Key(*key)),
+            self.cut_queue.add_after,
+        )
+        executor = CutExecutor(
+            client,
+            tables,
+            self.activities,
+            NAME,
+            self._writing,
+            metrics=context.metrics,
+            dry_run=context.dry_run,
+        )
+        reconciler = Reconciler(observer.observe, decide_cut, executor)
+        return context.controller(
+            f"{NAME}-revisions", reconciler, self.cut_queue, inputs.all, _CUT_WORKERS
+        )
+
+    def _new_sweeper(self, client: Client, rollouts: Informer) -> Sweeper:
+        context, slices = self._context, self._inputs.slices
+        executor = Executor(client, NAME, metrics=context.metrics, dry_run=context.dry_run)
+        return Sweeper(
+            client.for_cluster(EVERYWHERE),
+            executor,
+            self._writing,
+            slices.index.objects,
+            rollouts.index.objects,
+        )
+
     async def run(self) -> None:
         """Translate until cancelled; may be run again afterwards, as leadership comes and goes."""
         self.held.forget_released()
@@ -374,6 +371,8 @@ class PlacementTranslator:
             tasks.create_task(self._learn_hub())
             tasks.create_task(self._learn_schemas())
             tasks.create_task(self._recorder.run())
+            tasks.create_task(self._contents.run())
+            tasks.create_task(self._sweep())
             for loop in self._loops:
                 tasks.create_task(loop.run())
             tasks.create_task(self._learn_grants())
@@ -415,7 +414,25 @@ class PlacementTranslator:
             await informer.wait_synced()
         self._handlers.grants_read()
 
+    async def _sweep(self) -> None:
+        """Sweep revisions when everything that may name them has been read."""
+        if self._sweeper is not None:
+            for informer in self._inputs.all:
+                await informer.wait_synced()
+            await self._sweeper.run()
+
     # -- asking ------------------------------------------------------------------------------
+
+    def _config(self, cluster: ClusterName) -> Object | None:
+        """Return the SyncerConfig of a mailbox."""
+        return self._inputs.configs.index.get(Key(cluster, "", SYNCER_CONFIG_NAME))
+
+    def _note(self, difference: Difference, mailbox: Mailbox) -> str:
+        """Return which revisions a mailbox is at, unless its SyncerConfig says so."""
+        cluster = self.tables.mailboxes.cluster(mailbox)
+        live = self._config(cluster) if cluster is not None else None
+        note = difference.note(difference.desired.at(mailbox), live)
+        return "" if live is None or noted(live) == note else note
 
     def _enqueue_status(self, placement: ObjectRef) -> None:
         self.status_queue.add_after(placement, self._settings.status_delay_seconds)
@@ -437,27 +454,3 @@ class PlacementTranslator:
 def build(views: Views, settings: TranslatorSettings | None = None) -> PlacementTranslator:
     """Return the placement translator."""
     return PlacementTranslator(views, settings or TranslatorSettings())
-
-
-def _lean(obj: Object) -> Object:
-    """Drop what nobody here reads."""
-    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
-    return {"metadata": metadata}
-
-
-def _lean_location(obj: Object) -> Object:
-    selector = (obj.get("spec") or {}).get("instanceSelector")
-    spec = {} if selector is None else {"instanceSelector": selector}
-    return {**_lean(obj), "spec": spec}
-
-
-def _lean_slice(obj: Object) -> Object:
-    return {**_lean(obj), "destinations": obj.get("destinations") or []}
-
-
-def _lean_config(obj: Object) -> Object:
-    return {**_lean(obj), "spec": obj.get("spec") or {}}
-
-
-def _lean_workspace(obj: Object) -> Object:
-    return {**_lean(obj), "spec": obj.get("spec") or {}}

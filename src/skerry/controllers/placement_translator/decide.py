@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from skerry.api.edge import Mailbox, is_projected
+from skerry.api.edge import REVISIONS, Mailbox, is_projected
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.observe import Observed
 from skerry.kit.invariant import InvariantError, invariant
+from skerry.logic.fleet.revision.noted import noted
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.configs import config_object
@@ -116,7 +117,7 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
         return [Delete(target, NOT_PLACED, uid=row.uid)]
     desired = row.render() if row.render is not None else {}
     if row.item == CONFIG:
-        return _config_actions(target, desired["spec"], live)
+        return _config_actions(target, desired["spec"], desired["note"], live)
     if live is None:
         return [Create(target, desired, PLACED)]
     kind = row.item.group_resource
@@ -131,13 +132,26 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
     return [Update(target, replacement(kind, live, desired), reason)]
 
 
-def _config_actions(target: Target, spec: Object, live: Object | None) -> list[Action]:
+def _config_actions(target: Target, spec: Object, note: str, live: Object | None) -> list[Action]:
     if live is not None:
-        same = live.get("spec") == spec
-        return [] if same else [Update(target, {**live, "spec": spec}, CHANGED)]
+        if live.get("spec") == spec and noted(live) == note:
+            return []
+        return [Update(target, _with_note({**live, "spec": spec}, note), CHANGED)]
     # Seen from the beginning, as people expect it: a status nobody has written yet.
     status = Patch(target, {"status": {}}, PLACED, subresource="status", absent_is_fine=True)
-    return [Create(target, config_object(spec), PLACED), status]
+    return [Create(target, _with_note(config_object(spec), note), PLACED), status]
+
+
+def _with_note(config: Object, note: str) -> Object:
+    """Return a SyncerConfig that notes which revisions are there; none when *note* is empty."""
+    if noted(config) == note:
+        return config
+    metadata = config["metadata"]
+    notes = dict(metadata.get("annotations") or {})
+    notes.pop(REVISIONS, None)
+    if note:
+        notes[REVISIONS] = note
+    return {**config, "metadata": {**metadata, "annotations": notes}}
 
 
 def _target(item: ObjectRef, cluster: ClusterName, gvr: GroupVersionResource | None) -> Target:

@@ -8,17 +8,18 @@ placement selects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, mailbox_named
 from skerry.api.kcp.resources import LOCATIONS
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
+from skerry.controllers.placement_translator.activity import Activities
 from skerry.controllers.placement_translator.consent import Concerned, GrantedPlaces
 from skerry.controllers.placement_translator.feeds import WatchSet
 from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.records import (
     is_same,
     is_source,
@@ -28,22 +29,21 @@ from skerry.controllers.placement_translator.records import (
     shown_placement,
     slice_owner,
 )
+from skerry.controllers.placement_translator.revision_events import RevisionEvents
 from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import CustomizerName
+from skerry.logic.fleet.revision.noted import noted
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, NAMESPACES
 from skerry.logic.fleet.translation.desired import DEFINING
-from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
-from skerry.logic.fleet.translation.route import Route, Touched, destinations_of
-from skerry.logic.fleet.translation.selected import CHOSEN, Malformed, What, placement_row
+from skerry.logic.fleet.translation.dirty import CONFIG
+from skerry.logic.fleet.translation.selected import Malformed, What, placement_row
 from skerry.logic.fleet.translation.sources import Record, Records, WatchKey
 from skerry.logic.fleet.translation.workspaces import (
     BASIC_WATCHES,
     BINDING_WATCH,
     DEFINITION_WATCH,
     GRANTS,
-    Mailboxes,
-    Workspaces,
     path_scope,
     selection_scope,
     types_scope,
@@ -56,17 +56,7 @@ _NAMELESS: Object = {"metadata": {"name": ""}}
 _log = Logger(NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class TranslatorTables:
-    """The input tables, what is derived from them, and the rows to be evaluated."""
-
-    workspaces: Workspaces
-    route: Route
-    mailboxes: Mailboxes
-    dirty: DirtyRows
-
-
-class EventHandlers:
+class EventHandlers(RevisionEvents):
     """What informers and watches call."""
 
     def __init__(
@@ -76,6 +66,7 @@ class EventHandlers:
         problems: PlacementProblems,
         consent: GrantedPlaces,
         held: HeldObjects,
+        activities: Activities,
         *,
         slices: Callable[[ObjectRef], list[Object]],
         locations: Callable[[], Iterable[Object]],
@@ -86,10 +77,7 @@ class EventHandlers:
 
         *follow_grants* begins to follow what grants depend on; called at the first of them.
         """
-        self._workspaces = tables.workspaces
-        self._route = tables.route
-        self._mailboxes = tables.mailboxes
-        self._dirty = tables.dirty
+        super().__init__(tables, activities)
         self._watches = watches
         self._problems = problems
         self._consent = consent
@@ -101,51 +89,6 @@ class EventHandlers:
         self._dirty.complete(GRANTS)
         for key in BASIC_WATCHES:
             watches.follow(key)
-
-    # -- marking -----------------------------------------------------------------------------
-
-    def mark(self, mailbox: Mailbox, items: Iterable[ObjectRef]) -> None:
-        """Have rows evaluated; those of a mailbox that is not there are when it appears."""
-        if self._mailboxes.cluster(mailbox) is not None:
-            self._dirty.mark(mailbox, items)
-
-    def _settle(self) -> None:
-        """Let the derived tables follow the inputs, and mark the rows that are touched."""
-        for touched in self._route.settle():
-            self._mark_all(self._touched_items(touched), touched.mailboxes)
-
-    def _touched_items(self, touched: Touched) -> Iterator[ObjectRef]:
-        placement, item = touched.placement, touched.item
-        if item is None:
-            yield from self._route.items(placement)
-            return
-        if touched.why & CHOSEN:
-            yield from self._route.items_within(placement.cluster, item.name)
-        yield item
-        served = self._workspaces.served(placement.cluster, item.group_resource)
-        if served is not None and served.definition is not None:
-            yield served.definition
-
-    def _bindings(self, mailbox: Mailbox) -> Iterator[ObjectRef]:
-        """Yield every binding that might go to a mailbox: which ones do depends on all others."""
-        records = self._workspaces.bindings
-        for cluster in {each.cluster for each in self._route.destination.having(mailbox)}:
-            for record in records.within(cluster).values():
-                if record.is_source:
-                    yield records.ref(record)
-
-    def _mark_all(self, items: Iterable[ObjectRef], mailboxes: Iterable[Mailbox]) -> None:
-        """Mark *items* and the SyncerConfig; a binding among them touches all its rivals."""
-        found = {CONFIG, *items}
-        rivals = any(item.group_resource == BINDINGS for item in found)
-        for mailbox in mailboxes:
-            self.mark(mailbox, found.union(self._bindings(mailbox)) if rivals else found)
-
-    def _mark_item(self, cluster: ClusterName, item: ObjectRef) -> None:
-        """Mark one workspace's object wherever it goes."""
-        items = [item] if item.namespace else [item, CONFIG]
-        for mailbox in self._route.mailboxes(self._route.sending(cluster, item)):
-            self.mark(mailbox, items)
 
     # -- placements and slices ---------------------------------------------------------------
 
@@ -162,6 +105,7 @@ class EventHandlers:
         if old is not None and old.get("spec") == new.get("spec"):
             return
         _log.info("Put", map="what", key=shown_placement(placement))
+        self._activities.touch([placement])
         is_new = placement not in self._route.placements
         before, row = self._route.what(placement), placement_row(new)
         scope = selection_scope(placement)
@@ -171,10 +115,11 @@ class EventHandlers:
         if self._route.put_placement(placement, row):
             self._consent.source_added(placement.cluster)
         if is_new:
-            self._route.put_destinations(placement, destinations_of(self._slices(placement)))
+            self._put_slices(placement, self._slices(placement))
         self._settle()
         if before is not None and isinstance(row, What) and before.aggregates != row.aggregates:
-            self._mark_all(self._route.items(placement), self._route.destination.of(placement))
+            where = self._route.destination.of(placement)
+            self._mark_all(self._items(placement, where), where)
         # What comes up from the edge, and whose versions count, is not among what is selected.
         definitions = (
             served.definition
@@ -188,6 +133,7 @@ class EventHandlers:
             return
         if self._route.drop_placement(placement):
             self._consent.source_removed(placement.cluster)
+        self._put_revisions(placement, {})
         self._settle()
         # What it might have selected is not unknown any more.
         self._dirty.complete(selection_scope(placement))
@@ -202,7 +148,7 @@ class EventHandlers:
             # A placement that is there but has no slice has not been resolved again yet; what
             # it had before is still the best that is known.
             if placement in self._route.placements and pieces:
-                self._route.put_destinations(placement, destinations_of(pieces))
+                self._put_slices(placement, pieces)
                 self._settle()
 
     # -- customization -----------------------------------------------------------------------
@@ -217,6 +163,7 @@ class EventHandlers:
         for records in self._workspaces.all_records():
             for item in records.customized_by(cluster, name):
                 self._mark_item(cluster, item)
+                self._activities.touch(self._route.sending(cluster, item))
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         self._mark_concerned(self._consent.location_changed(old, new))
@@ -230,7 +177,7 @@ class EventHandlers:
             items = [*self._route.customized_items(placement), CONFIG]
             for mailbox, locations in self._route.destination.of(placement).items():
                 if location in locations:
-                    self.mark(mailbox, items)
+                    self.mark(mailbox, {*items, *self._revisions.items(placement, [mailbox])})
 
     # -- grants ------------------------------------------------------------------------------
 
@@ -272,7 +219,7 @@ class EventHandlers:
                 for mailbox, by in self._route.destination.of(placement).items()
                 if not by_placement[placement].isdisjoint(by)
             ]
-            self._mark_all(self._route.items(placement), there)
+            self._mark_all(self._items(placement, there), there)
 
     # -- workspaces and their kinds ----------------------------------------------------------
 
@@ -293,22 +240,6 @@ class EventHandlers:
             self._mailboxes.put(mailbox, now)
             self._follow(now)
             self._mark_mailbox(mailbox, now)
-
-    def _mark_mailbox(
-        self, mailbox: Mailbox, cluster: ClusterName, kinds: frozenset[GroupResource] | None = None
-    ) -> None:
-        """Mark everything that is or should be in a mailbox, or that of some kinds."""
-        items = {
-            records.ref(record)
-            for _, records in self._workspaces.followed_types(cluster)
-            if kinds is None or records.kind in kinds
-            for record in records.everything(cluster)
-            if record.projected
-        }
-        for placement in self._route.destination.having(mailbox):
-            sent = self._route.items(placement)
-            items.update(item for item in sent if kinds is None or item.group_resource in kinds)
-        self.mark(mailbox, {*items, CONFIG})
 
     def _follow(self, cluster: ClusterName) -> None:
         self._workspaces.follow(cluster)
@@ -351,8 +282,8 @@ class EventHandlers:
         self._route.put_candidates(cluster)
         self._settle()
         for placement in self._route.in_cluster(cluster):
-            items = self._route.items(placement)
-            self._mark_all(items, self._route.destination.of(placement))
+            where = self._route.destination.of(placement)
+            self._mark_all(self._items(placement, where), where)
         mailbox = self._mailboxes.at(cluster)
         if mailbox is not None:
             self._mark_mailbox(mailbox, cluster, kinds)
@@ -446,6 +377,9 @@ class EventHandlers:
         """Mark what belongs into a namespace that has gone from a mailbox and may come anew."""
         for placement in sorted(self._route.destination.having(mailbox)):
             cluster = placement.cluster
+            held = self._revisions.items(placement, [mailbox])
+            if held:
+                self._mark_all((each for each in held if each.namespace == namespace), [mailbox])
             if placement in self._route.choosing(cluster, namespace):
                 items = self._route.items_within(cluster, namespace)
                 self._mark_all(items, [mailbox])
@@ -454,6 +388,8 @@ class EventHandlers:
         self, records: Records, about: Record, old: Record | None, new: Record | None
     ) -> None:
         cluster, item = about.cluster, records.ref(about)
+        if self._activities:
+            self._touch_sending(cluster, item, old, new)
         if self._workspaces.records(cluster, item.group_resource) is not records:
             # The same objects at another version, or another kind of the same name.
             self._mark_item(cluster, item)
@@ -488,8 +424,13 @@ class EventHandlers:
 
     def config_changed(self, old: Object | None, new: Object | None) -> None:
         about = new or old
-        if about is None or (old is not None and new is not None and old["spec"] == new["spec"]):
+        if about is None or (old is not None and new is not None and _says(old) == _says(new)):
             return
         mailbox = self._mailboxes.at(cluster_of(about))
         if mailbox is not None:
             self.mark(mailbox, [CONFIG])
+
+
+def _says(config: Object) -> tuple[Object, str]:
+    """Return what a SyncerConfig says, its status aside."""
+    return config["spec"], noted(config)

@@ -9,11 +9,13 @@ from skerry.api.edge import Mailbox
 from skerry.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import MailboxPlan, phases, target_of
-from skerry.controllers.placement_translator.events import NAME, TranslatorTables
+from skerry.controllers.placement_translator.events import NAME
 from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.revision.noted import noted
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.difference import Accepted
 from skerry.logic.fleet.translation.dirty import CONFIG
@@ -49,27 +51,46 @@ class MailboxExecutor(Executor):
         accepted: Accepted,
         senders: Senders,
         follow: Callable[[Scope], None],
+        notes: Callable[[Mailbox], str] = lambda _: "",
         *,
         metrics: RuntimeMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
-        """*senders* returns whose objects are written; *follow* has read what rows wait for."""
+        """*senders* returns whose objects are written; *follow* has read what rows wait for.
+
+        *notes* returns which revisions a mailbox is at, unless its SyncerConfig says so.
+        """
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run)
         self._workspaces = tables.workspaces
         self._route = tables.route
         self._mailboxes = tables.mailboxes
         self._dirty = tables.dirty
+        self._revisions = tables.revisions
         self._problems = problems
         self._held = held
         self._accepted = accepted
         self._senders = senders
         self._follow = follow
+        self._notes = notes
+        # What was written last, and may not have come back yet.
+        self._noted: dict[Mailbox, str] = {}
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         """Carry out *plan*; all of it is tried, then the first failure is raised."""
-        if isinstance(plan, MailboxPlan):
-            self._report(plan)
-        return await self._act(plan) if plan else []
+        if not isinstance(plan, MailboxPlan):
+            return await self._act(plan) if plan else []
+        self._report(plan)
+        try:
+            return await self._act(plan) if plan else []
+        finally:
+            if self._revisions.assigned:
+                self._note(plan.mailbox)
+
+    def _note(self, mailbox: Mailbox) -> None:
+        """Have the SyncerConfig say it where everything of a revision has arrived."""
+        note = self._notes(mailbox)
+        if note and note != self._noted.get(mailbox):
+            self._dirty.mark(mailbox, [CONFIG])
 
     async def _act(self, plan: Plan) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -114,6 +135,8 @@ class MailboxExecutor(Executor):
                 self._held.put(mailbox, row.item, row.hold)
             if row.missing is not None:
                 self._park(plan, row.item, row.missing)
+            elif row.item == CONFIG and row.render is not None and CONFIG in plan.done:
+                self._noted[mailbox] = row.render()["note"]
         for item in plan.done:
             self._problems.put_refusal(mailbox, item, ())
             self._dirty.done(mailbox, item, plan.numbers[item])
@@ -139,6 +162,8 @@ class MailboxExecutor(Executor):
         word = _WORDS.get(type(outcome.action), "")
         if outcome.result not in ("created", "updated", "deleted"):
             return
+        if item == CONFIG and isinstance(outcome.action, Create | Update):
+            self._noted[mailbox] = noted(outcome.action.object)
         if item == CONFIG:
             _log.info(f"{word} SyncerConfig", v=2, mbwsName=mailbox.workspace, name=item.name)
         else:

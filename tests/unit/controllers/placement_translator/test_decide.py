@@ -147,7 +147,7 @@ def test_definitions_and_room_come_before_objects_and_go_after_them() -> None:
 
 
 def _config(found: Verdict, live: Object | None = None) -> MailboxPlan:
-    desired: Object = {"spec": {"namespaceScope": {}}}
+    desired: Object = {"spec": {"namespaceScope": {}}, "note": ""}
     row = ItemDiff(CONFIG, found, SYNCER_CONFIGS, lambda: desired)
     return decide(Observed(MAILBOX, CLUSTER, (row,), {CONFIG: 1}, {CONFIG: live} if live else {}))
 

@@ -16,9 +16,9 @@ from skerry.api.errors import ApiError, NotFound
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import MailboxPlan
-from skerry.controllers.placement_translator.events import TranslatorTables
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.held import HeldObjects
+from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.placement.holds import Group

@@ -13,6 +13,11 @@ from skerry.api.edge import REVISIONS, edge_placement_ref
 from skerry.api.refs import ObjectRef
 
 
+def noted(config: Mapping[str, Any]) -> str:
+    """Return the annotation of a SyncerConfig; empty when it has none."""
+    return str((config["metadata"].get("annotations") or {}).get(REVISIONS, ""))
+
+
 def noted_text(revisions: Mapping[ObjectRef, int]) -> str:
     """Return the annotation for these placements."""
     return ",".join(f"{each.cluster}/{each.name}={n}" for each, n in sorted(revisions.items()))
@@ -20,7 +25,7 @@ def noted_text(revisions: Mapping[ObjectRef, int]) -> str:
 
 def noted_revisions(metadata: Mapping[str, Any]) -> dict[ObjectRef, int]:
     """Return what a SyncerConfig with that metadata tells; what is malformed tells nothing."""
-    text = (metadata.get("annotations") or {}).get(REVISIONS, "")
+    text = noted({"metadata": metadata})
     found = {}
     for part in text.split(",") if text else ():
         name, _, number = part.rpartition("=")

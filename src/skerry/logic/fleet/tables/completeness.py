@@ -109,6 +109,10 @@ class Completeness(Generic[S, K]):
         """Return what the row *key* waits for; None when it is not pending."""
         return self._pending.get(key)
 
+    def is_awaited(self, scope: S) -> bool:
+        """Tell whether rows are pending on *scope*."""
+        return scope in self._waiting
+
     def pending_keys(self) -> list[K]:
         """Return every pending row, in order."""
         return sorted(self._pending)

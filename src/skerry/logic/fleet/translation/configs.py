@@ -15,9 +15,10 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.translation.categories import NAMESPACES
-from skerry.logic.fleet.translation.desired import DesiredRow, DesiredThere
+from skerry.logic.fleet.translation.desired import DesiredThere
 from skerry.logic.fleet.translation.grants import granted_upsync
 from skerry.logic.fleet.translation.merging import VERSIONS_DISAGREE, PlacementProblem
+from skerry.logic.fleet.translation.rows import DesiredRow
 from skerry.logic.fleet.translation.selected import CHOSEN, NAMED, UpsyncSet
 from skerry.logic.fleet.translation.types import Agreement
 from skerry.logic.fleet.translation.workspaces import Scope
@@ -112,6 +113,9 @@ def desired_config(there: DesiredThere) -> DesiredConfig:
     """Return what the SyncerConfig of a mailbox is to say."""
     if not there.contributors:
         return DesiredConfig(None)
+    if there.held is not None and there.held.missing:
+        placement, scope = next(iter(there.held.missing.items()))
+        return DesiredConfig(None, (there.held.missing_revision(placement),), scope)
     placements = [each for each in there.placements if there.route.what(each) is not None]
     spaces = {each: _namespaces(there, each) for each in placements}
     namespaces = {name for found in spaces.values() for name in found}
@@ -120,7 +124,7 @@ def desired_config(there: DesiredThere) -> DesiredConfig:
     for item in _cluster_scoped(there):
         row = there.row(item)
         if row.missing is not None:
-            return DesiredConfig(None, missing=row.missing)
+            return DesiredConfig(None, row.problems, row.missing)
         if not _goes(there, item, row):
             continue
         kind = item.group_resource
@@ -134,7 +138,7 @@ def desired_config(there: DesiredThere) -> DesiredConfig:
 
 def _namespaces(there: DesiredThere, placement: ObjectRef) -> list[str]:
     """Return the namespaces of a placement whose copies the syncer carries."""
-    found = there.route.namespaces(placement)
+    found = there.namespaces(placement)
     if not there.enforced:
         return found
     return [
@@ -158,17 +162,22 @@ def _carried(
     there: DesiredThere, clusters: Iterable[ClusterName]
 ) -> dict[GroupResource, Agreement]:
     """Return the namespaced kinds carried to the edge, and at which version."""
-    return {
+    found = {
         served.group_resource: there.version(served.group_resource)
         for cluster in clusters
         for served in there.workspaces.types(cluster).served.values()
         if served.namespaced and category_of(served.group_resource).to_edge
     }
+    # What a revision holds may be of a kind that its workspace has no longer.
+    for kind in there.held.kinds() if there.held is not None else ():
+        if kind not in found and category_of(kind).to_edge and there.version(kind).version:
+            found[kind] = there.version(kind)
+    return found
 
 
 def _cluster_scoped(there: DesiredThere) -> Iterator[ObjectRef]:
     """Yield the cluster-scoped objects that may be in a mailbox and go on to the edge."""
-    items = {item for each in there.placements for item in there.route.named(each)}
+    items = {item for each in there.placements for item in there.named(each)}
     definitions = there.workspaces.definitions
     for cluster in there.contributors:
         items.update(map(definitions.ref, definitions.within(cluster).values()))
@@ -186,8 +195,11 @@ def _goes(there: DesiredThere, item: ObjectRef, row: DesiredRow) -> bool:
 
 def _is_chosen_and_named(there: DesiredThere, item: ObjectRef) -> bool:
     """Tell whether a Namespace goes with its labels: some placement chooses and names it."""
+    held = there.held
     return any(
-        there.route.selected.at(each, (each.cluster, item)) == CHOSEN | NAMED
+        held.names(each, item)
+        if held is not None and each in held
+        else there.route.selected.at(each, (each.cluster, item)) == CHOSEN | NAMED
         for each in there.placements
     )
 

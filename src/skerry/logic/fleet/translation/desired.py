@@ -14,9 +14,8 @@ thrown away with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import orjson
 
@@ -32,8 +31,9 @@ from skerry.logic.fleet.translation.categories import (
     DEFINITIONS,
     NAMESPACES,
 )
-from skerry.logic.fleet.translation.copies import bare_namespace, digest, labelled
-from skerry.logic.fleet.translation.grants import Consent, Kind, permitted
+from skerry.logic.fleet.translation.copies import bare_namespace, digest
+from skerry.logic.fleet.translation.grants import Grants, Kind, permitted
+from skerry.logic.fleet.translation.held import Revisions, UnreadError
 from skerry.logic.fleet.translation.holders import Holders, Sent, asked_generation
 from skerry.logic.fleet.translation.merging import (
     Copy,
@@ -42,11 +42,10 @@ from skerry.logic.fleet.translation.merging import (
     Surroundings,
     Way,
     merged,
-    name_taken,
     withheld_kind,
 )
-from skerry.logic.fleet.translation.ownership import Owned, owned_by, recorded_on
 from skerry.logic.fleet.translation.route import Contributors, Locations, Route
+from skerry.logic.fleet.translation.rows import NOTHING, DesiredRow, alone, taken
 from skerry.logic.fleet.translation.sources import Record
 from skerry.logic.fleet.translation.types import Agreement, ServedType, agreed_version
 from skerry.logic.fleet.translation.workspaces import (
@@ -59,43 +58,6 @@ from skerry.logic.fleet.translation.workspaces import (
 
 Lookup = Callable[[ClusterName, str, str], Object | None]
 DEFINING = (BINDINGS, DEFINITIONS)
-
-
-class Grants(Consent, Protocol):
-    """What a controller asks of grants beyond what they permit."""
-
-    @property
-    def is_used(self) -> bool:
-        """Whether there ever was a grant."""
-
-    def scopes(self, mailbox: Mailbox) -> tuple[Scope, ...]:
-        """Return what must have been read to know the grants that decide about a mailbox."""
-
-
-@dataclass(frozen=True, slots=True)
-class DesiredRow:
-    """What is desired: nothing when ``digest`` is None; ``render`` returns the object itself.
-
-    ``refused`` are placements that want the object, or more of it, than grants let through. With
-    ``frozen`` a copy that is there stays as it is. ``owned`` is to be recorded on the copy, which
-    matters at once where the name is ``contested``. ``missing`` has to be read before the row means
-    anything; what is there ``stays`` until that has been read. ``generation`` is recorded on the
-    copy too, unless it is 0.
-    """
-
-    digest: bytes | None
-    render: Callable[[], Object] | None = None
-    problems: tuple[PlacementProblem, ...] = ()
-    refused: tuple[ObjectRef, ...] = ()
-    frozen: bool = False
-    owned: Owned | None = None
-    contested: bool = False
-    missing: Scope | None = None
-    stays: Scope | None = None
-    generation: int = 0
-
-
-NOTHING = DesiredRow(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +77,7 @@ class Desired:
     strict: bool = True
     # None: kinds that would act on the hub are withheld unless copies are inert on it.
     withhold_denatured: bool | None = None
+    revisions: Revisions = field(default_factory=Revisions)
 
     def at(self, mailbox: Mailbox) -> DesiredThere:
         """Return the rows of one mailbox, as everything is now."""
@@ -140,6 +103,9 @@ class DesiredThere:
         self.enforced = consent.is_used and consent.is_enforced(mailbox.cluster)
         self._versions: dict[GroupResource, Agreement] = {}
         self.holders = Holders(self._found)
+        # What placements with a Rollout hold here; None when none does.
+        self.held = table.revisions.at(mailbox, self.contributors)
+        self._disagreeing: dict[ObjectRef, tuple[PlacementProblem, ...]] = {}
 
     # -- what must be known ------------------------------------------------------------------
 
@@ -177,10 +143,16 @@ class DesiredThere:
         found = list(self._serving(kind, self._admitted))
         if not found:
             # Of what is only there because it is held, its own workspaces tell the version.
-            found = list(self._serving(kind, self.contributors))
+            found = list(self._serving(kind, self.contributors)) or self._served_here(kind)
         if len(found) == 1:
             return Agreement(found[0].versions[0], shared=True)
         return agreed_version(found) if found else Agreement("", shared=True)
+
+    def _served_here(self, kind: GroupResource) -> list[ServedType]:
+        """Return how the mailbox has a kind of which revisions hold what no workspace serves."""
+        cluster = self.table.mailboxes.cluster(self.mailbox) if self.held is not None else None
+        served = self.workspaces.served(cluster, kind) if cluster is not None else None
+        return [served] if served is not None and served.versions else []
 
     def _serving(self, kind: GroupResource, contributors: Contributors) -> Iterator[ServedType]:
         for cluster, placements in contributors.items():
@@ -203,10 +175,35 @@ class DesiredThere:
         served = self.workspaces.served(cluster, kind)
         return version if served is not None and version in served.versions else ""
 
+    # -- what placements select --------------------------------------------------------------
+
+    def namespaces(self, placement: ObjectRef) -> list[str]:
+        """Return the Namespaces that a placement has here."""
+        if self.held is not None and placement in self.held:
+            manifest = self.held.manifests.get(placement)
+            return [each.name for each in manifest.namespaces] if manifest is not None else []
+        return self.route.namespaces(placement)
+
+    def named(self, placement: ObjectRef) -> Iterable[ObjectRef]:
+        """Return what a placement names, and what of a revision is in no namespace."""
+        if self.held is not None and placement in self.held:
+            return self.held.cluster_scoped(placement)
+        return self.route.named(placement)
+
     # -- rows --------------------------------------------------------------------------------
 
     def row(self, item: ObjectRef) -> DesiredRow:
         """Return what *item* is to be."""
+        if self.held is None:
+            return self._row(item)
+        try:
+            found = self._row(item)
+        except UnreadError as error:
+            return DesiredRow(None, problems=error.problems, missing=error.scope)
+        problems = self._disagreeing.get(item)
+        return replace(found, problems=(*found.problems, *problems)) if problems else found
+
+    def _row(self, item: ObjectRef) -> DesiredRow:
         if item == DEFAULT_NAMESPACE:
             return NOTHING
         sent = list(self._sent(item))
@@ -221,7 +218,7 @@ class DesiredThere:
         unnamed = self._named_in_vain(item, granted)
         holder = self.holders.ungranted(item, sent, granted)
         if holder is not None and self.table.stays(self.mailbox, item):
-            found = self._held_by(holder, item, granted)
+            found = taken(item, holder.cluster, self.workspaces.path(holder.cluster), granted)
         else:
             holder, found = None, self._recording(self._merged(item, granted), granted)
         frozen = bool(unnamed) or holder is not None
@@ -229,7 +226,10 @@ class DesiredThere:
 
     def senders(self, item: ObjectRef) -> list[ObjectRef]:
         """Return whoever sends *item* and may: the placements of its owner."""
-        sent = list(self._granted(item))
+        try:
+            sent = list(self._granted(item))
+        except UnreadError:
+            return []  # nothing is sent before it has been read
         if item.group_resource != NAMESPACES and len(sent) > 1:
             sent = [self.holders.owning(item, sent)]
         return [each for one in sent for each in one.placements]
@@ -274,7 +274,7 @@ class DesiredThere:
         if kind == BINDINGS and not self._is_first_of_its_export(item):
             return NOTHING
         if len(sent) == 1 and not sent[0].record.customized and not self._unknown:
-            return _alone(sent[0])
+            return alone(sent[0])
         there, unknown = self.holders.copy(item), self._unknown_for(item)
         around = Surroundings(
             None if there is None else Copy(there.content, there.owned),
@@ -325,29 +325,35 @@ class DesiredThere:
             if record is not None and record.is_source
         }
 
-    def _held_by(self, holder: Sent, item: ObjectRef, granted: list[Sent]) -> DesiredRow:
-        """Return the row of what others may place where a copy without a grant still is."""
-        path = self.workspaces.path(holder.cluster)
-        if path is None:
-            return DesiredRow(None, missing=path_scope(holder.cluster))
-        problem = name_taken(item, path)
-        problems = [PlacementProblem(p, problem) for each in granted for p in each.placements]
-        return DesiredRow(None, problems=tuple(problems))
-
     def _sent(self, item: ObjectRef) -> Iterator[Sent]:
         """Yield each workspace whose *item* is sent here, with its record and by whom."""
         kind = item.group_resource
         version = self.version(kind).version
         for cluster, contributing in self.contributors.items():
             record = self.workspaces.record(cluster, item, self._at(cluster, kind, version))
-            if record is None or not record.is_source:
-                continue
-            placements = self.route.placements_of(self.mailbox, cluster, item)
-            if kind in DEFINING:
-                needing = self.route.needing(contributing, cluster, item)
-                placements = sorted({*placements, *needing})
-            if placements:
+            if record is not None and not record.is_source:
+                record = None
+            placements = self._sending(cluster, item, contributing) if record is not None else []
+            resolved = None
+            if self.held is not None:
+                there = self.holders.copy(item) if self.held.missing else None
+                resolved = self.held.resolved(cluster, item, record, placements, there)
+            if resolved is not None:
+                self._disagreeing[item] = resolved.problems
+                yield Sent(cluster, resolved.record, resolved.placements, resolved.manifest)
+            elif placements and record is not None:
                 yield Sent(cluster, record, placements)
+
+    def _sending(
+        self, cluster: ClusterName, item: ObjectRef, contributing: Iterable[ObjectRef]
+    ) -> list[ObjectRef]:
+        """Return the placements that send what a workspace has now."""
+        held = self.held
+        placements = self.route.placements_of(self.mailbox, cluster, item)
+        if item.group_resource in DEFINING:
+            needing = self.route.needing(contributing, cluster, item)
+            placements = sorted({*placements, *needing})
+        return placements if held is None else [each for each in placements if each not in held]
 
     def _origin(self, item: ObjectRef, sent: Sent) -> Origin:
         record = sent.record
@@ -363,6 +369,11 @@ class DesiredThere:
         customizer = None
         if record.customizer is not None:
             customizer = self.table.customizer(sent.cluster, *record.customizer)
+            if sent.manifest is not None and self.held is not None:
+                holding = (sent.manifest, sent.placements)
+                customizer = self.held.customizer(
+                    sent.cluster, holding, record.customizer, customizer
+                )
         locations = sorted({way.location for way in ways})
         known = [(each, self.table.location(each.cluster, "", each.name)) for each in locations]
         return Origin(
@@ -441,7 +452,14 @@ class DesiredThere:
     def _named(
         self, cluster: ClusterName, item: ObjectRef, placements: Iterable[ObjectRef]
     ) -> list[ObjectRef]:
-        return sorted(set(placements).intersection(self.route.naming(cluster, item)))
+        named, held = self.route.naming(cluster, item), self.held
+        if held is None:
+            return sorted(set(placements).intersection(named))
+        return sorted(
+            each
+            for each in set(placements)
+            if (held.names(each, item) if each in held else each in named)
+        )
 
     # -- bindings ----------------------------------------------------------------------------
 
@@ -480,10 +498,3 @@ class DesiredThere:
 
 def _placements(sent: Iterable[Sent]) -> set[ObjectRef]:
     return {placement for each in sent for placement in each.placements}
-
-
-def _alone(sent: Sent) -> DesiredRow:
-    """Return the row of an object that nobody else places and that needs no customization."""
-    record, owned = sent.record, owned_by(sent.cluster)
-    render = lambda: recorded_on(labelled(record.copy()), owned)  # noqa: E731 - see ``DesiredRow``
-    return DesiredRow(record.digest, render, owned=owned)

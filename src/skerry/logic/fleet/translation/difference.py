@@ -6,8 +6,8 @@ Every rule by which a copy is made, changed, left alone or removed is here and i
 * A row that depends on a scope which has not been read is *pending*: neither made, nor changed,
   nor removed. That covers the kinds and objects of every contributing workspace, the mailbox's
   own, and what grants depend on.
-* A removal depends on more: on what a malformed placement selects, which is unknown; and that of a
-  Namespace on everything that might be in it.
+* A removal depends on more: on what a malformed placement selects, which is unknown, and on a
+  revision that is not there; and that of a Namespace on everything that might be in it.
 * What is no copy is never removed, nor is a Namespace that holds something of somebody else's.
 * A copy of what became the system's own (Helm's records of releases) stays with its source.
 * A copy that a grant no longer covers stays as it is until its removal is confirmed.
@@ -20,7 +20,7 @@ Deriving a row changes nothing; what is to be reported or parked is part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -29,14 +29,16 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.revision.noted import noted, noted_revisions, noted_text
 from skerry.logic.fleet.tables.completeness import Completeness, Verdict, verdict
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_scopes, desired_config
-from skerry.logic.fleet.translation.desired import Desired, DesiredRow, DesiredThere, Grants
+from skerry.logic.fleet.translation.desired import Desired, DesiredThere
 from skerry.logic.fleet.translation.dirty import CONFIG
-from skerry.logic.fleet.translation.grants import not_granted
+from skerry.logic.fleet.translation.grants import Grants, not_granted
 from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.fleet.translation.ownership import Owned
+from skerry.logic.fleet.translation.rows import DesiredRow
 from skerry.logic.fleet.translation.source_generation import with_generation
 from skerry.logic.fleet.translation.sources import Record
 from skerry.logic.fleet.translation.workspaces import Scope, Workspaces, selection_scope
@@ -106,6 +108,8 @@ class Difference:
     accepted: Mapping[tuple[Mailbox, ObjectRef], tuple[bytes, bytes]]
     config: Callable[[ClusterName], Object | None]
     scopes: Completeness[Scope, tuple[Mailbox, Scope]]
+    # The objects of a mailbox that are not known to be as they should be.
+    unsettled: Callable[[Mailbox], Collection[ObjectRef]] = lambda _: ()
 
     def rows(
         self, mailbox: Mailbox, cluster: ClusterName, items: list[ObjectRef]
@@ -130,7 +134,8 @@ class Difference:
             return ItemDiff(item, Verdict.PENDING, missing=missing)
         row = there.row(item)
         if row.missing is not None:
-            return ItemDiff(item, Verdict.PENDING, missing=row.missing)
+            reported = row.problems or None
+            return ItemDiff(item, Verdict.PENDING, missing=row.missing, problems=reported)
         copy = self.workspaces.record(cluster, item, version)
         frozen = self._is_frozen(there, item, row, copy)
         hold, refused = self._held(there, item, row, copy, frozen=frozen)
@@ -200,6 +205,8 @@ class Difference:
         missing = None
         if item.group_resource == NAMESPACES:
             missing = self.scopes.missing(self.workspaces.all_scopes(cluster))
+        if missing is None and there.held is not None:
+            missing = self.scopes.missing(there.held.missing.values())
         return missing or self.scopes.missing(map(selection_scope, there.malformed()))
 
     def _holds_foreign(self, cluster: ClusterName, item: ObjectRef) -> bool:
@@ -257,20 +264,34 @@ class Difference:
             return ItemDiff(CONFIG, Verdict.PENDING, missing=missing)
         desired = desired_config(there)
         if desired.missing is not None:
-            return ItemDiff(CONFIG, Verdict.PENDING, missing=desired.missing)
+            reported = desired.problems or None
+            return ItemDiff(CONFIG, Verdict.PENDING, missing=desired.missing, problems=reported)
         live = self.config(cluster)
         spec = desired.spec
         if spec is None and live is not None:
             spec = dict(EMPTY_SPEC)
-        same = spec is None or (live is not None and live["spec"] == spec)
+        note = self.note(there, live)
+        same = spec is None or (live is not None and live["spec"] == spec and noted(live) == note)
         if same:
             return ItemDiff(CONFIG, Verdict.NONE, problems=desired.problems)
         # A malformed placement's namespaces are unknown, not gone.
         missing = self.scopes.missing(map(selection_scope, there.malformed()))
         found = verdict(spec, live, same=False, missing=missing)
         uid = live["metadata"]["uid"] if live else ""
-        render: Callable[[], Object] = lambda: {"spec": spec}  # noqa: E731 - as rows of copies have
+        render: Callable[[], Object] = lambda: {"spec": spec, "note": note}  # noqa: E731
         return ItemDiff(CONFIG, found, SYNCER_CONFIGS, render, uid, missing, desired.problems)
+
+    def note(self, there: DesiredThere, live: Object | None) -> str:
+        """Return which revisions a SyncerConfig is to note: those of which everything is there.
+
+        Of the others it goes on to say which one was there last.
+        """
+        if there.held is None:
+            return ""
+        before = noted_revisions(live["metadata"]) if live is not None else {}
+        known = {each: number for each, number in before.items() if each in there.held}
+        settled = there.held.settled(self.unsettled(there.mailbox), there.holders.copy)
+        return noted_text({**known, **settled})
 
 
 def _rendering(row: DesiredRow) -> Callable[[], Object] | None:

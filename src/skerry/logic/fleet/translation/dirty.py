@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Mapping
 from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, Mailbox
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.tables.completeness import Completeness
-from skerry.logic.fleet.translation.workspaces import Scope
+from skerry.logic.fleet.translation.workspaces import CONTENT, REVISION, Scope
 
 # The SyncerConfig of a mailbox is a row beside those of its copies.
 CONFIG = ObjectRef("", *SYNCER_CONFIGS.group_resource, "", SYNCER_CONFIG_NAME)
 _CLEAN: Mapping[ObjectRef, int] = {}
-_SELECTION = "selection"
+_ENDLESS = frozenset(("selection", REVISION, CONTENT))
 
 
 class DirtyRows:
@@ -100,10 +100,17 @@ class DirtyRows:
     def waits(self, mailbox: Mailbox) -> bool:
         """Tell whether rows of a mailbox wait for more to be read.
 
-        One that waits for a malformed placement to be corrected may do so for ever; everything
-        there is to read has been read.
+        One that waits for a malformed placement to be corrected, or for a revision that is not
+        there, may do so for ever; everything there is to read has been read.
         """
-        return any(scope[0] != _SELECTION for scope in self._parked.get(mailbox, ()))
+        return any(scope[0] not in _ENDLESS for scope in self._parked.get(mailbox, ()))
+
+    def unsettled(self, mailbox: Mailbox) -> set[ObjectRef]:
+        """Return the objects of a mailbox that are to be evaluated, now or later."""
+        parked = self._parked.get(mailbox, {}).values()
+        return {*self._dirty.get(mailbox, ()), *(item for items in parked for item in items)} - {
+            CONFIG
+        }
 
     def forget(self, mailbox: Mailbox) -> None:
         """Drop everything about a mailbox that is not there."""

@@ -30,6 +30,7 @@ from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import BINDINGS, NAMESPACES
 from skerry.logic.fleet.translation.selected import UpsyncSet
+from skerry.logic.fleet.translation.workspaces import Scope
 
 NOT_GRANTED = "NotGranted"
 _EVERYTHING = ("*",)
@@ -53,6 +54,17 @@ class Consent(Protocol):
         Nothing where the mailbox's SyncTarget is no instance of the Location: who wrote a slice
         by hand may have named any two.
         """
+
+
+class Grants(Consent, Protocol):
+    """What a controller asks of grants beyond what they permit."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there ever was a grant."""
+
+    def scopes(self, mailbox: Mailbox) -> tuple[Scope, ...]:
+        """Return what must have been read to know the grants that decide about a mailbox."""
 
 
 def covers(rules: Iterable[Rule], item: ObjectRef, brought: Iterable[Kind] = ()) -> bool:

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.logic.fleet.revision.manifest import Manifest
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.ownership import Claim, Owned, first
 from skerry.logic.fleet.translation.sources import Record
 
 
 class Sent(NamedTuple):
-    """A workspace's object that is sent to a mailbox: its record, and by whom."""
+    """A workspace's object that is sent to a mailbox: its record, and by whom.
+
+    ``manifest`` is the revision that decides about it, where one does.
+    """
 
     cluster: ClusterName
     record: Record
     placements: list[ObjectRef]
+    manifest: Manifest | None = None
 
     @property
     def claim(self) -> Claim:

@@ -29,10 +29,13 @@ NAME_TAKEN = "NameTaken"
 NAMESPACE_SHARED = "NamespaceShared"
 LOCATIONS_DISAGREE = "LocationsDisagree"
 VERSIONS_DISAGREE = "VersionsDisagree"
+REVISIONS_DISAGREE = "RevisionsDisagree"
 KIND_WITHHELD = "KindWithheld"
 NEVER_COPIED = "NeverCopied"
 # Conflicts in which the object goes nevertheless, if not quite as everybody wants it.
-COMPROMISES = frozenset((NAMESPACE_SHARED, LOCATIONS_DISAGREE, VERSIONS_DISAGREE))
+COMPROMISES = frozenset(
+    (NAMESPACE_SHARED, LOCATIONS_DISAGREE, VERSIONS_DISAGREE, REVISIONS_DISAGREE)
+)
 # Workspaces that a copy names as having another object of its name; a mailbox is no place for more.
 _MAX_WITHHELD = 50
 CONFLICTS = COMPROMISES | {NAME_TAKEN}

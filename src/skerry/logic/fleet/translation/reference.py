@@ -6,23 +6,29 @@ neither, must arrive at the same. Explaining and what-if questions can be answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from skerry.api.edge import (
     Mailbox,
     binding_reference,
-    edge_placement_ref,
     is_projected,
     location_ref,
-    placement_of_slice,
 )
 from skerry.api.edge_categories import Category, category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef, namespace_ref
-from skerry.logic.fleet.customization.customize import Problem, customizer_name
+from skerry.api.refs import ObjectRef, namespace_ref
+from skerry.logic.fleet.customization.customize import (
+    CustomizerName,
+    Problem,
+    customizer_name,
+)
 from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.revision.manifest import Manifest, RevisionItem, customizer_ref
+from skerry.logic.fleet.revision.objects import read_page
+from skerry.logic.fleet.revision.table import RevisionTable
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
     DEFAULT_NAMESPACE,
@@ -33,8 +39,8 @@ from skerry.logic.fleet.translation.categories import (
 from skerry.logic.fleet.translation.configs import EMPTY_SPEC, config_spec
 from skerry.logic.fleet.translation.copies import bare_namespace, copied
 from skerry.logic.fleet.translation.grants import Consent, granted_upsync, permitted
+from skerry.logic.fleet.translation.held import bare_digest
 from skerry.logic.fleet.translation.merging import (
-    Copy,
     Merged,
     Origin,
     PlacementProblem,
@@ -44,42 +50,23 @@ from skerry.logic.fleet.translation.merging import (
     name_taken,
     withheld_kind,
 )
-from skerry.logic.fleet.translation.ownership import claim_of, first
-from skerry.logic.fleet.translation.route import Destinations, destinations_of
-from skerry.logic.fleet.translation.selected import UpsyncSet, What, what_of
+from skerry.logic.fleet.translation.ownership import Claim, claim_of, first
+from skerry.logic.fleet.translation.reference_inputs import (
+    Placed,
+    Sources,
+    definition_of,
+    item_of,
+    key_of,
+    labels_of,
+    placed_in,
+    types_in,
+)
+from skerry.logic.fleet.translation.selected import UpsyncSet, What
 from skerry.logic.fleet.translation.types import (
     ServedType,
     WorkspaceTypes,
     agreed_version,
-    workspace_types,
 )
-from skerry.logic.machinery.selectors import SelectorError
-
-Objects = Mapping[GroupResource, Iterable[Object]]
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Everything translation depends on.
-
-    ``objects`` holds what is in each workspace, by type: workload, Namespaces, APIBindings and
-    CustomResourceDefinitions. ``withhold_denatured`` is for hubs on which copies are not inert.
-    """
-
-    common: tuple[ServedType, ...]
-    objects: Mapping[str, Objects]
-    placements: Iterable[Object] = ()
-    slices: Iterable[Object] = ()
-    customizers: Iterable[Object] = ()
-    locations: Iterable[Object] = ()
-    schemas: Mapping[tuple[str, str], Object] = field(default_factory=dict)
-    strict: bool = True
-    withhold_denatured: bool = False
-    # Grants of inventory workspaces, and what mailboxes have that nobody confirmed may go.
-    consent: Consent | None = None
-    copies: Mapping[Mailbox, Mapping[ObjectRef, Copy]] = field(default_factory=dict)
-    # Returns the path of a workspace.
-    path: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -98,13 +85,13 @@ class Translation:
     frozen: dict[Mailbox, set[ObjectRef]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A placement with what it means (None: malformed) and its destinations."""
+class _Held(NamedTuple):
+    """An object of a revision, of those of a workspace the oldest first."""
 
-    name: ObjectRef
-    what: What | None
-    where: Destinations
+    age: int
+    placement: ObjectRef
+    entry: RevisionItem
+    manifest: Manifest
 
 
 @dataclass
@@ -113,6 +100,8 @@ class _Wanted:
 
     ways: dict[str, set[Way]] = field(default_factory=dict)
     named: dict[str, set[Way]] = field(default_factory=dict)
+    # By workspace, what revisions say that it is.
+    held: dict[str, list[_Held]] = field(default_factory=dict)
 
 
 @dataclass
@@ -136,22 +125,25 @@ def reference(sources: Sources) -> Translation:
 class _Reference:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._placed = list(_placed(sources))
+        self._placed = list(placed_in(sources))
         clusters = {placed.name.cluster for placed in self._placed}
-        self._types = {cluster: _types(sources, cluster) for cluster in clusters}
-        self._customizers = {_key(obj): obj for obj in sources.customizers}
+        self._types = {cluster: types_in(sources, cluster) for cluster in clusters}
+        self._customizers = {key_of(obj): obj for obj in sources.customizers}
         self._locations = {
-            location_ref(_key(obj)[0], _key(obj)[2]): obj for obj in sources.locations
+            location_ref(key_of(obj)[0], key_of(obj)[2]): obj for obj in sources.locations
         }
         self._mailboxes: dict[Mailbox, _Mailbox] = {}
         self._held: set[Mailbox] = set()
+        self._revisions = RevisionTable()
+        for obj in sources.revisions:
+            self._revisions.put(key_of(obj)[0], read_page(obj))
 
     def translation(self) -> Translation:
         for placed in self._placed:
             for target, locations in placed.where.items():
                 mailbox = self._mailboxes.setdefault(target, _Mailbox(target))
                 self._place(placed, mailbox, locations)
-                if placed.what is None:
+                if placed.what is None and target not in placed.revisions:
                     self._held.add(target)
         contents: dict[Mailbox, dict[ObjectRef, Object]] = {}
         problems: dict[ObjectRef, set[tuple[Mailbox, Problem]]] = {}
@@ -189,10 +181,10 @@ class _Reference:
 
     def _place(self, placed: Placed, mailbox: _Mailbox, locations: tuple[ObjectRef, ...]) -> None:
         mailbox.placements.append(placed)
-        if placed.what is None:
+        if placed.what is None and mailbox.name not in placed.revisions:
             return
-        cluster, types = placed.name.cluster, self._types[placed.name.cluster]
-        for item, by_name in self._selected(placed.what, cluster, types):
+        for item, by_name, held in self._wanted(placed, mailbox):
+            cluster = placed.name.cluster
             ways = self._ways(
                 placed, mailbox, item, locations, bare=item.group_resource == NAMESPACES
             )
@@ -210,6 +202,29 @@ class _Reference:
             wanted.ways.setdefault(cluster, set()).update(ways)
             if named:
                 wanted.named.setdefault(cluster, set()).update(named)
+            if held is not None and (by_name or item.group_resource != NAMESPACES):
+                wanted.held.setdefault(cluster, []).append(held)
+
+    def _wanted(
+        self, placed: Placed, mailbox: _Mailbox
+    ) -> Iterator[tuple[ObjectRef, bool, _Held | None]]:
+        """Yield what a placement wants in a mailbox, whether by name, and by which revision."""
+        number = placed.revisions.get(mailbox.name)
+        if number is None:
+            cluster = placed.name.cluster
+            if placed.what is not None:
+                for item, by_name in self._selected(placed.what, cluster, self._types[cluster]):
+                    yield item, by_name, None
+            return
+        manifest = self._revisions.manifest(placed.name, number)
+        if manifest is None:
+            self._held.add(mailbox.name)
+            return
+        for entry in manifest.items:
+            item, version = entry.item, entry.resource_version
+            held = _Held(int(version or 0), placed.name, entry, manifest)
+            bare = item.group_resource == NAMESPACES and entry.digest == bare_digest(item)
+            yield item, not item.namespace and not bare, held
 
     def _ways(
         self,
@@ -254,9 +269,9 @@ class _Reference:
     ) -> Iterator[tuple[ObjectRef, bool]]:
         """Yield every object that is meant, and whether it was named."""
         chosen = {
-            obj["metadata"]["name"]: what.names(_item(NAMESPACES, obj), _labels(obj))
+            obj["metadata"]["name"]: what.names(item_of(NAMESPACES, obj), labels_of(obj))
             for obj in self._objects(cluster, NAMESPACES)
-            if what.namespaces.matches(_labels(obj))
+            if what.namespaces.matches(labels_of(obj))
         }
         for name, by_name in chosen.items():
             yield namespace_ref(name), by_name
@@ -265,19 +280,19 @@ class _Reference:
             if not served.travels or served.group_resource == NAMESPACES:
                 continue
             if any(each.covers(*served.group_resource) for each in what.upsync):
-                needed.update(_definition(served))
+                needed.update(definition_of(served))
             for obj in self._objects(cluster, served.group_resource):
-                item = _item(served.group_resource, obj)
+                item = item_of(served.group_resource, obj)
                 meant = (
                     item.namespace in chosen
                     if served.namespaced
-                    else what.names(item, _labels(obj))
+                    else what.names(item, labels_of(obj))
                 )
                 if meant:
                     yield item, not served.namespaced
-                    needed.update(_definition(served))
+                    needed.update(definition_of(served))
         present = {
-            _item(gr, o) for gr in (BINDINGS, DEFINITIONS) for o in self._objects(cluster, gr)
+            item_of(gr, o) for gr in (BINDINGS, DEFINITIONS) for o in self._objects(cluster, gr)
         }
         for item in needed & present:
             yield item, False
@@ -308,7 +323,8 @@ class _Reference:
             yield item
 
     def _owning(self, mailbox: _Mailbox, item: ObjectRef, wanted: _Wanted) -> Origin:
-        origins = {origin.cluster: origin for origin in self._origins(item, wanted.ways)}
+        found = self._origins(item, wanted.ways, wanted.held)
+        origins = {origin.cluster: origin for origin in found}
         there = self._sources.copies.get(mailbox.name, {}).get(item)
         if there is not None and there.owned is not None and there.owned.cluster in origins:
             return origins[there.owned.cluster]
@@ -321,7 +337,7 @@ class _Reference:
             if not wanted.named:
                 return Merged(bare_namespace(item.name))
             ways = wanted.named
-        origins = self._origins(item, ways)
+        origins = self._origins(item, ways, wanted.held)
         holder = self._holder(mailbox, item)
         if holder is not None:
             problem = name_taken(item, self._sources.path(holder))
@@ -337,33 +353,53 @@ class _Reference:
 
     def _unknown(self, mailbox: _Mailbox, item: ObjectRef) -> set[str]:
         """Return the workspaces that have *item* and of which nobody knows what they place."""
-        malformed = {placed.name.cluster for placed in mailbox.placements if placed.what is None}
+        malformed = {
+            placed.name.cluster
+            for placed in mailbox.placements
+            if placed.what is None and mailbox.name not in placed.revisions
+        }
         return {
             cluster
             for cluster in malformed
             for obj in self._objects(cluster, item.group_resource)
-            if _item(item.group_resource, obj) == item
+            if item_of(item.group_resource, obj) == item
         }
 
-    def _origins(self, item: ObjectRef, ways: Mapping[str, set[Way]]) -> list[Origin]:
-        return [self._origin(item, cluster, found) for cluster, found in ways.items()]
+    def _origins(
+        self, item: ObjectRef, ways: Mapping[str, set[Way]], held: Mapping[str, list[_Held]]
+    ) -> list[Origin]:
+        return [
+            self._origin(item, cluster, found, held.get(cluster, []))
+            for cluster, found in ways.items()
+        ]
 
-    def _origin(self, item: ObjectRef, cluster: str, ways: set[Way]) -> Origin:
-        source = next(
+    def _origin(self, item: ObjectRef, cluster: str, ways: set[Way], held: list[_Held]) -> Origin:
+        live = (
             obj
             for obj in self._objects(cluster, item.group_resource)
-            if _item(item.group_resource, obj) == item
+            if item_of(item.group_resource, obj) == item
         )
-        copy = copied(item.group_resource, source)
+        source = next(live, None)
+        oldest = min(held, key=lambda each: each[:2], default=None)
+        if oldest is not None:
+            copy = self._sources.contents[cluster, oldest.entry.digest]
+        else:
+            copy = copied(item.group_resource, source or {})
         name = customizer_name(copy)
         locations = sorted({way.location for way in ways})
         return Origin(
-            claim_of(cluster, source),
+            claim_of(cluster, source) if source is not None else Claim(cluster),
             copy,
             tuple(sorted(ways)),
-            self._customizers.get((cluster, *name)) if name else None,
+            self._customizer(cluster, name, oldest) if name else None,
             tuple((one, self._locations[one]) for one in locations if one in self._locations),
         )
+
+    def _customizer(self, cluster: str, name: CustomizerName, held: _Held | None) -> Object | None:
+        if held is None:
+            return self._customizers.get((cluster, *name))
+        entry = held.manifest.by_item.get(customizer_ref(*name))
+        return None if entry is None else self._sources.contents[cluster, entry.digest]
 
     def _config(self, mailbox: _Mailbox, contents: Mapping[ObjectRef, Object]) -> Object:
         if not mailbox.placements:
@@ -415,47 +451,6 @@ class _Reference:
                 yield served
 
 
-def _placed(sources: Sources) -> Iterator[Placed]:
-    pieces: dict[ObjectRef, list[Object]] = {}
-    for piece in sources.slices:
-        name = edge_placement_ref(_key(piece)[0], placement_of_slice(piece))
-        pieces.setdefault(name, []).append(piece)
-    for placement in sources.placements:
-        cluster, _, own = _key(placement)
-        name = edge_placement_ref(cluster, own)
-        try:
-            what: What | None = what_of(placement)
-        except SelectorError:
-            what = None
-        yield Placed(name, what, destinations_of(pieces.get(name, ())))
-
-
-def _types(sources: Sources, cluster: str) -> WorkspaceTypes:
-    found = sources.objects.get(cluster, {})
-    return workspace_types(
-        sources.common, found.get(BINDINGS, ()), sources.schemas, found.get(DEFINITIONS, ())
-    )
-
-
-def _definition(served: ServedType) -> tuple[ObjectRef, ...]:
-    return () if served.definition is None else (served.definition,)
-
-
 def _withheld(mailbox: _Mailbox) -> Iterator[PlacementProblem]:
     for item, placement in mailbox.withheld:
         yield PlacementProblem(placement, withheld_kind(item))
-
-
-def _item(resource: GroupResource, obj: Object) -> ObjectRef:
-    metadata = obj["metadata"]
-    return ObjectRef("", *resource, metadata.get("namespace", ""), metadata["name"])
-
-
-def _labels(obj: Object) -> Mapping[str, str]:
-    return obj["metadata"].get("labels") or {}
-
-
-def _key(obj: Object) -> tuple[str, str, str]:
-    metadata = obj["metadata"]
-    cluster = (metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
-    return cluster, metadata.get("namespace", ""), metadata["name"]

@@ -38,6 +38,8 @@ Scope = tuple[Any, ...]
 # Everything that LocationGrants depend on.
 GRANTS: Scope = ("grants",)
 PATH = "path"
+REVISION = "revision"
+CONTENT = "content"
 
 
 def types_scope(cluster: ClusterName) -> Scope:
@@ -61,6 +63,16 @@ def serving_scope(cluster: ClusterName, kind: GroupResource) -> Scope:
     It is never complete: that the mailbox serves the kind touches every row of it.
     """
     return ("serving", cluster, *kind)
+
+
+def revision_scope(placement: ObjectRef, number: int) -> Scope:
+    """Return the scope of a placement's revision; never complete for long."""
+    return (REVISION, placement.cluster, placement.name, str(number))
+
+
+def content_scope(cluster: ClusterName, item: ObjectRef, digest: str) -> Scope:
+    """Return the scope of what revisions name by a digest; never complete either."""
+    return (CONTENT, cluster, digest, *item[1:])
 
 
 class Retyped(NamedTuple):

@@ -6,8 +6,8 @@ import pytest
 
 from skerry.api.refs import namespace_ref
 from skerry.logic.fleet.translation.copies import bare_namespace, digest
-from skerry.logic.fleet.translation.desired import NOTHING
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD, NAME_TAKEN
+from skerry.logic.fleet.translation.rows import NOTHING
 from skerry.logic.fleet.translation.sources import record_of
 from skerry.logic.fleet.translation.workspaces import GRANTS, NAMESPACE_WATCH, path_scope
 from tests.kit.chain.translation_objects import (

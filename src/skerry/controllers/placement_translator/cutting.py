@@ -1,0 +1,240 @@
+"""Cutting revisions of placements with a Rollout: contents first, then the manifest.
+
+A cut is due when what a placement sends has been quiet (``activity``). Then all of it is looked at,
+at one moment of the feeds; if it is what the revision cut last has, nothing is written. If it is
+what an earlier one has, that one is marked as cut again. The slices that name a revision are the
+edge scheduler's to write, which it does when it has seen the manifest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from skerry.api.edge import PLACEMENT_REVISIONS, REVISION_CONTENTS, SliceOwner
+from skerry.api.errors import ApiError
+from skerry.api.kcp.revisions import MAX_CAUSES
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
+from skerry.controllers.placement_translator.activity import Activities
+from skerry.controllers.placement_translator.marking import TranslatorTables
+from skerry.logic.fleet.placement.records import is_being_deleted
+from skerry.logic.fleet.revision.causes import Cause, causes, last_manager
+from skerry.logic.fleet.revision.cut import Numbered, Settle, numbered_cut, wants_cut
+from skerry.logic.fleet.revision.objects import (
+    Cut,
+    content_object,
+    cut_annotations,
+    latest,
+    read_page,
+    revision_objects,
+)
+from skerry.logic.fleet.translation.desired import Lookup
+from skerry.logic.fleet.translation.manifests import (
+    LiveState,
+    live_scopes,
+    live_state,
+    what_digest,
+)
+from skerry.logic.machinery.plan import Action, Create, Patch, Plan, Target
+from skerry.runtime.client import Client
+from skerry.runtime.execute import Executor, Outcome
+from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.transport import TransportError
+
+# What has not been read to the end is looked at again; most of it is read when a process starts.
+_UNREAD_SECONDS = 1.0
+
+Placements = Callable[[ObjectRef], Object | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCut:
+    """A placement whose cut is due: what it sends now, and the revision that comes to.
+
+    ``known`` are contents that a revision names already.
+    """
+
+    placement: ObjectRef
+    owner: SliceOwner
+    settle: Settle
+    state: LiveState
+    numbered: Numbered
+    causes: tuple[Cause, ...] = ()
+    known: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class CutPlan(Plan):
+    """A plan in two steps: the first *contents* actions in any order, then the others in turn."""
+
+    placement: ObjectRef | None = None
+    contents: int = 0
+
+
+class CutObserver:
+    """Looks whether a revision is to be cut."""
+
+    def __init__(
+        self,
+        client: Client,
+        tables: TranslatorTables,
+        activities: Activities,
+        placements: Placements,
+        customizer: Lookup,
+        again: Callable[[ObjectRef, float], None],
+    ) -> None:
+        """*again* has a placement looked at later."""
+        self._client = client
+        self._tables = tables
+        self._activities = activities
+        self._placements = placements
+        self._customizer = customizer
+        self._again = again
+
+    async def observe(self, placement: ObjectRef) -> ObservedCut | None:
+        """Return what is to be written; None when there is nothing, or not yet."""
+        found = self._due(placement)
+        if found is None or found.numbered.existing is not None or not found.causes:
+            return found
+        named = found.causes[:MAX_CAUSES]
+        attributed = await asyncio.gather(*(self._attributed(placement, each) for each in named))
+        return replace(found, causes=(*attributed, *found.causes[MAX_CAUSES:]))
+
+    def _due(self, placement: ObjectRef) -> ObservedCut | None:
+        settle, obj = self._activities.settle(placement), self._placements(placement)
+        if settle is None or obj is None or is_being_deleted(obj):
+            return None
+        tables = self._tables
+        pages = tables.revisions.table.pages(placement)
+        if not wants_cut(settle, pages):
+            return None
+        asked = settle.manual and bool(settle.asked)
+        wait = 0.0 if asked else self._activities.wait(placement)
+        if wait > 0:
+            self._again(placement, wait)
+            return None
+        if tables.dirty.scopes.missing(live_scopes(placement, tables.workspaces)) is not None:
+            self._again(placement, _UNREAD_SECONDS)
+            return None
+        state = live_state(
+            placement, what_digest(obj), tables.route, tables.workspaces, self._customizer
+        )
+        table, assigned = tables.revisions.table, tables.revisions.assigned.of(placement)
+        least = 1 + max(assigned.values(), default=0)
+        numbered = numbered_cut(state.manifest.digest, pages, settle, least)
+        self._activities.quiet(placement)
+        if not numbered.news:
+            return None
+        newest = latest(pages)
+        before = table.manifest(placement, newest.number) if newest is not None else None
+        metadata = obj["metadata"]
+        owner = SliceOwner(metadata["name"], metadata["uid"])
+        caused = causes(before, state.manifest)
+        return ObservedCut(
+            placement, owner, settle, state, numbered, caused, self._known(placement, state)
+        )
+
+    def _known(self, placement: ObjectRef, state: LiveState) -> frozenset[str]:
+        """Return the contents that a revision of the workspace names, so that they are there."""
+        revisions, cluster = self._tables.revisions, placement.cluster
+        return frozenset(
+            each.digest
+            for other in revisions.table
+            if other.cluster == cluster
+            for page in revisions.table.pages(other)
+            for each in (*page.items, *page.inputs.customizers)
+            if each.digest in state.contents
+            and not revisions.contents.is_absent((cluster, each.digest))
+        )
+
+    async def _attributed(self, placement: ObjectRef, cause: Cause) -> Cause:
+        """Return a cause with the manager of the change, if that can be read."""
+        served = self._tables.workspaces.served(placement.cluster, cause.item.group_resource)
+        if not cause.resource_version or served is None or not served.versions:
+            return cause
+        gvr = GroupVersionResource(cause.item.group, served.versions[0], cause.item.resource)
+        client = self._client.for_cluster(placement.cluster)
+        try:
+            found = await client.get(gvr, cause.item.name, cause.item.namespace, metadata_only=True)
+        except (ApiError, TransportError):
+            return cause
+        return cause._replace(manager=last_manager(found))
+
+
+def decide_cut(observed: ObservedCut) -> CutPlan:
+    """Write the contents that are new, then the manifest; or mark one that is there."""
+    cluster, numbered = observed.placement.cluster, observed.numbered
+    asked = observed.settle.asked if observed.settle.manual else ""
+    if numbered.existing is not None:
+        target = Target(PLACEMENT_REVISIONS, numbered.existing.name, cluster=cluster)
+        notes = {"metadata": {"annotations": cut_annotations(numbered.sequence, asked)}}
+        patch = Patch(target, notes, "CutAgain", retry_on_conflict=True)
+        return CutPlan([patch], placement=observed.placement)
+    contents: list[Action] = [
+        Create(
+            Target(REVISION_CONTENTS, name, cluster=cluster),
+            content_object(name, record.copy()),
+            "RevisionCut",
+        )
+        for name, record in sorted(observed.state.contents.items())
+        if name not in observed.known
+    ]
+    cut = Cut(numbered.number, numbered.sequence, observed.causes, asked)
+    pages: list[Action] = [
+        Create(
+            Target(PLACEMENT_REVISIONS, obj["metadata"]["name"], cluster=cluster),
+            obj,
+            "RevisionCut",
+            exclusive=True,
+        )
+        for obj in revision_objects(observed.owner, observed.state.manifest, cut)
+    ]
+    return CutPlan([*contents, *pages], placement=observed.placement, contents=len(contents))
+
+
+class CutExecutor(Executor):
+    """Writes contents side by side and the manifest after them; what failed is looked at again."""
+
+    def __init__(
+        self,
+        client: Client,
+        tables: TranslatorTables,
+        activities: Activities,
+        controller: str,
+        writing: asyncio.Lock,
+        *,
+        metrics: RuntimeMetrics,
+        dry_run: bool = False,
+    ) -> None:
+        """*writing* keeps a sweep out: it must not remove what is about to be named."""
+        super().__init__(client, controller, metrics=metrics, dry_run=dry_run)
+        self._writing = writing
+        self._tables = tables
+        self._activities = activities
+        self._acts = not dry_run
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        if not isinstance(plan, CutPlan) or plan.placement is None:
+            return await super().execute(plan)
+        try:
+            async with self._writing:
+                return await self._written(plan, plan.placement)
+        except (ApiError, TransportError):
+            # The objects may have changed since; what is written next is what there is then.
+            self._activities.touch([plan.placement])
+            raise
+
+    async def _written(self, plan: CutPlan, placement: ObjectRef) -> list[Outcome]:
+        outcomes = await super().execute(Plan(plan.actions[: plan.contents], unordered=True))
+        for action in plan.actions[plan.contents :]:
+            outcomes += await super().execute(Plan([action]))
+            self._take(placement, outcomes[-1])
+        return outcomes
+
+    def _take(self, placement: ObjectRef, outcome: Outcome) -> None:
+        """Know a page before it comes back, so that its number is not given again."""
+        if self._acts and outcome.object is not None and "spec" in outcome.object:
+            self._tables.revisions.table.put(placement.cluster, read_page(outcome.object))
