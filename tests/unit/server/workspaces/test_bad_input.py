@@ -392,3 +392,23 @@ async def test_a_binding_must_say_what_it_binds(hub: Hub) -> None:
     assert reply.status in (403, 422)
     made = await hub.create("root", BINDINGS, binding("b", "", "nowhere"))
     assert condition(made, "APIExportValid") == ("False", "APIExport root|nowhere not found")
+
+
+@in_hub
+async def test_a_bound_workload_wants_no_fewer_than_no_replicas(hub: Hub) -> None:
+    team = await hub.workspace("root", "team")
+    await hub.create(team, BINDINGS, binding("bind-kube", "root:compute", "kubernetes"))
+    path = f"/clusters/{team}/apis/apps/v1/namespaces/default/deployments"
+    spec: dict[str, Any] = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 1}
+    spec["template"] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    assert (await hub.ask("kcp-admin", "POST", path, {**made, "spec": spec})).status == 201
+    wrong = {"spec": {"replicas": -1}}
+    other = {**made, "metadata": {"name": "other"}, "spec": {**spec, **wrong["spec"]}}
+    for answer in (
+        await hub.ask("kcp-admin", "POST", path, other),
+        await hub.ask("kcp-admin", "PATCH", f"{path}/web", wrong, **MERGE),
+        await hub.ask("kcp-admin", "PATCH", f"{path}/web/scale", wrong, **MERGE),
+    ):
+        assert answer.status == 422
+        assert "spec.replicas: Invalid value: -1" in answer.body["message"]

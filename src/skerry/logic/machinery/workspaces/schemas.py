@@ -18,6 +18,7 @@ from skerry.api.schema import Schema
 from skerry.kit.caching import WeightedCache
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.builtin import builtin_resources
+from skerry.logic.machinery.builtin.workload_parts import count_errors
 from skerry.logic.machinery.resource import Family, Resource
 from skerry.logic.machinery.schema import validate
 from skerry.logic.machinery.workspaces.conversions import compiled
@@ -26,6 +27,18 @@ from skerry.logic.machinery.workspaces.conversions import compiled
 # carried along, a hundred kilobytes of it, in every schema object.
 NATIVE = "skerry.io/native-kind"
 _PREFIX = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+# Of all kinds that have a field of such a name: numbers from 0.
+_COUNTS: Final = (
+    "replicas",
+    "parallelism",
+    "completions",
+    "backoffLimit",
+    "minReadySeconds",
+    "progressDeadlineSeconds",
+    "revisionHistoryLimit",
+    "successfulJobsHistoryLimit",
+    "failedJobsHistoryLimit",
+)
 _UNDOTTED = frozenset(
     {"admissionregistration", "apps", "autoscaling", "batch", "extensions", "policy"}
 )
@@ -263,8 +276,20 @@ def _native(group: str, plural: str) -> tuple[Resource, ...]:
 
 
 def _of_form(schema: Schema, obj: Object) -> list[FieldError]:
-    return validate(schema, obj)
+    return validate(schema, obj) or _below_zero(obj, {})
 
 
-def _still_of_form(schema: Schema, obj: Object, _: Object) -> list[FieldError]:
-    return validate(schema, obj)
+def _still_of_form(schema: Schema, obj: Object, old: Object) -> list[FieldError]:
+    return validate(schema, obj) or _below_zero(obj, old)
+
+
+def _below_zero(obj: Object, old: Object) -> list[FieldError]:
+    """Refuse counts that no cluster takes where they are written first, not at every edge.
+
+    What was stored before this was looked at may stay.
+    """
+    spec, before = obj.get("spec"), old.get("spec")
+    if not isinstance(spec, dict):
+        return []
+    kept = before if isinstance(before, dict) else {}
+    return count_errors(spec, [name for name in _COUNTS if spec.get(name) != kept.get(name)])
