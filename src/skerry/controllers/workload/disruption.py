@@ -38,7 +38,7 @@ from skerry.logic.workloads.pods import is_ready, is_terminating
 from skerry.logic.workloads.rollout import resolved
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
-from skerry.runtime.index import Key, key_of
+from skerry.runtime.index import Key, by_namespace, key_of
 from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue
 
@@ -46,7 +46,7 @@ NAME = "disruption-controller"
 ALLOWED = "DisruptionAllowed"
 # How long an evicted pod may take to begin to go.
 DELETION_TIMEOUT = timedelta(minutes=2)
-_BY_NAMESPACE = "namespace"
+IN_NAMESPACE = "namespace"
 
 # -- observe and decide ----------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     scales = _Scales(context)
     queue: WorkQueue[Key] = context.queue(NAME)
     for informer in (budgets, pods):
-        informer.index.add_index(_BY_NAMESPACE, _namespace)
+        informer.index.add_index(IN_NAMESPACE, by_namespace)
     budgets.add_handler(enqueue_self(queue.add))
     pods.add_handler(_enqueue_selecting(budgets, queue.add))
     for each in scales.informers.values():
@@ -208,7 +208,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
         selector = selector_of(budget)
         chosen = tuple(
             pod
-            for pod in pods.index.by(_BY_NAMESPACE, (key.cluster, key.namespace))
+            for pod in pods.index.by(IN_NAMESPACE, (key.cluster, key.namespace))
             if selector.matches(_labels(pod))
         )
         found = {pod["metadata"]["name"]: scales.of(pod) for pod in chosen}
@@ -230,11 +230,6 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     return context.controller(NAME, reconciler, queue, [budgets, pods, *scales.informers.values()])
 
 
-def _namespace(obj: Object) -> tuple[tuple[str, str]]:
-    key = key_of(obj)
-    return ((key.cluster, key.namespace),)
-
-
 def _labels(obj: Object) -> Mapping[str, str]:
     return obj["metadata"].get("labels") or {}
 
@@ -244,7 +239,7 @@ def _enqueue_selecting(budgets: Informer, add: Callable[[Key], None]) -> Handler
 
     def handle(old: Object | None, new: Object | None) -> None:
         for pod in (old, new):
-            for budget in budgets.index.by(_BY_NAMESPACE, *_namespace(pod)) if pod else ():
+            for budget in budgets.index.by(IN_NAMESPACE, *by_namespace(pod)) if pod else ():
                 if selector_of(budget).matches(_labels(pod or {})):
                     add(key_of(budget))
 
@@ -259,7 +254,7 @@ def _enqueue_scaled(budgets: Informer, add: Callable[[Key], None]) -> Handler:
             return
         obj = new or old
         if obj is not None:
-            for budget in budgets.index.by(_BY_NAMESPACE, *_namespace(obj)):
+            for budget in budgets.index.by(IN_NAMESPACE, *by_namespace(obj)):
                 add(key_of(budget))
 
     return handle
