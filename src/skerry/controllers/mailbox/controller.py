@@ -1,4 +1,9 @@
-"""Wiring."""
+"""Wiring: three loops over shared caches.
+
+The loops have queues of their own because they differ in urgency: a mailbox that is missing keeps
+an edge out, a heartbeat that is late makes one look dead, and numbers may wait. All three are
+enqueued by the same Workspaces and SyncTargets, which are therefore watched once.
+"""
 
 from __future__ import annotations
 

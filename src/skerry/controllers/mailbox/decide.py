@@ -1,4 +1,13 @@
-"""What a mailbox lacks, or that it has outlived its SyncTarget."""
+"""What a mailbox lacks, or that it has outlived its SyncTarget.
+
+A mailbox is three objects, made one after the other: a Workspace, its mark, and the APIBinding in
+it. Each step is decided from what is there and not from what was done before, so whoever removes
+one of them, at any time, finds it made again. The reference of a binding cannot be changed; one
+that leads elsewhere is deleted, and made in the next round.
+
+The SyncTarget's absence is taken for true here. That it is, ``observe`` has asked the server: a
+deletion takes with it all that was placed at an edge.
+"""
 
 from __future__ import annotations
 

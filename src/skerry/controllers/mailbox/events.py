@@ -1,4 +1,10 @@
-"""What enqueues a mailbox: its SyncTarget, its Workspace, its APIBinding."""
+"""What enqueues a mailbox: its SyncTarget, its Workspace, its APIBinding.
+
+SyncTargets change with every heartbeat, on which no mailbox depends: of their changes only coming,
+going and being deleted count. Bindings are found by the logical cluster they are in, Workspaces by
+the one they stand for, so that no event takes longer with a larger fleet. What the caches keep of
+each object is what is read here and in ``observe``, a few hundred bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""A SyncTarget, its mailbox workspace and the binding in it."""
+"""A SyncTarget, its mailbox workspace and the binding in it.
+
+Caches answer, with two exceptions, each for a reason of its own. Before a mailbox goes for want of
+its SyncTarget the server is asked for that, because a view may lag or not show a workspace at all,
+and absence from a cache is no evidence. And a binding that refers to another export is in nobody's
+view, so one that the cache lacks may be there nevertheless.
+"""
 
 from __future__ import annotations
 

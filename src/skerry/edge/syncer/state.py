@@ -1,4 +1,9 @@
-"""What the parts of a running syncer share: its tables, its queues, and how it is to behave."""
+"""What the parts of a running syncer share: its tables, its queues, and how it is to behave.
+
+One state belongs to one session, during which hub and edge are the servers that they were when it
+began. When one of them turns out to be another, revisions and UIDs in the caches are of a history
+that has ended; so the whole state is dropped and built anew, and only ``recorded`` survives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""One object's rows of ``wanted``, ``present`` and ``recorded``, and what they are worth."""
+"""One object's rows of ``wanted``, ``present`` and ``recorded``, and what they are worth.
+
+``present`` has three sources, and the newest counts. The answer to our own last write comes first:
+until the watch has shown it, an older state would make the next decision undo or repeat that write.
+Then the watch, once it has read the place completely. A record that is only an intent is the
+exception: the apply may have reached the edge and its answer not us, and a watch that lags would
+have us believe that nothing is there. Then, as before the watch is complete, the edge is asked.
+
+Nothing is asked about objects that do not concern us: neither placed by us nor wanted within the
+scope. We may have no right to read them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""The rows of ``recorded``, as the journal keeps them; what executors write their entries to."""
+"""The rows of ``recorded``, as the journal keeps them; what executors write their entries to.
+
+A record is written before the deed it is about. One without a UID is an *intent*: something may be
+at the edge by us, and nobody knows yet. So after a crash at any moment there is no object of ours
+without a record, which is what a deletion needs; the price is now and then a record without an
+object, which the next look settles.
+
+Only the names are kept in memory, as sets; a record itself is decoded when it is asked for, since a
+decision is about one object.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""The whole answer about one placement: its Locations, its objects, and every pair of them."""
+"""The whole answer about one placement: its Locations, its objects, and every pair of them.
+
+An answer has three parts, because people ask three things: is this edge a destination, is this
+object meant, and how far does this object get on its way to that edge. The first two are rows; the
+third is their product, and a chain of links for each pair that stops at the first that does not
+hold. At 100 objects and 10,000 Locations that would be a million chains, so only pairs that pass
+both of the first questions are followed, unless somebody asks about few.
+
+``Facts`` is all that is read; nothing here asks a server. The functions are those by which the
+controllers act, so what is explained is what is done. Where a fact could not be read the link is
+unknown (None), which is neither yes nor no and is never rounded to one of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""A LocationConsent in words: what is refused, what is held, and how to confirm."""
+"""A LocationConsent in words: what is refused, what is held, and how to confirm.
+
+A removal is confirmed by the id of what is held, and an id is made of exactly the destinations or
+objects that it stands for: whoever confirms has seen that list, and what was added since has
+another id. So everything here deals in ids; a workspace's path is only a short way to name those
+that are of it now.
+"""
 
 from __future__ import annotations
 

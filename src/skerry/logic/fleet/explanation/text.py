@@ -1,4 +1,10 @@
-"""Answers in words and columns, for people."""
+"""Answers in words and columns, for people.
+
+A verdict is the last column, and why, and what would change it, stand below it: a line that is read
+across says what, and the eye goes down only where it is not content. Columns are as wide as what is
+in them, up to a bound, beyond which a cell pushes its own row aside and not everybody's. Lists are
+cut at a length that a person may read and say by how much; nothing is cut in JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""From the choice of a Location to the health of the copy there."""
+"""From the choice of a Location to the health of the copy there.
+
+The links are in the order in which an object meets them: whether its kind travels, whether the
+placement means it, whether the Location is a destination, whether a grant covers it, whether it can
+be customized, whether the mailbox is ready, whether the copy is there and up to date, whether the
+edge is heard of, whether it applied the copy, and whether what runs there is well. A link is asked
+for only when all before it hold. What comes after a broken one has no meaning: the health of a copy
+that was never sent is nobody's health.
+
+Each link answers from what the controller responsible for it would answer from, with its functions:
+the copy that should be in the mailbox is made here as the translator makes it, and compared by the
+same digest. A copy that is older than its source is therefore not wrong but *unknown*: it may
+change in the next moment, and both answers would be a guess.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Is an object meant by a placement, and if not, which term fails?"""
+"""Is an object meant by a placement, and if not, which term fails?
+
+An object in a namespace is meant with its namespace, by the labels of the latter; a cluster-scoped
+one by name or by its own labels, entry by entry. Definitions of placed kinds go along unasked: an
+edge without the CustomResourceDefinition could not hold the object.
+
+A refusal names every term that fails, with the label as it is, and the smallest edit of labels
+after which the answer would be the other one; where none of one object does, there is no edit. The
+edit is not guessed: it is tried on the same selector before it is offered.
+"""
 
 from __future__ import annotations
 

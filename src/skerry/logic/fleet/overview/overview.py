@@ -1,4 +1,9 @@
-"""The rows there are, kept up one object at a time, and what they come to."""
+"""The rows there are, kept up one object at a time, and what they come to.
+
+A screen shows a few dozen of ten thousand rows, and is drawn again with every change. So a change
+replaces one row and nothing else, and the worst rows are found when somebody looks: choosing the
+first *n* takes one pass and no sorting of all.
+"""
 
 from __future__ import annotations
 

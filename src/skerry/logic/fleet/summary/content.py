@@ -1,4 +1,12 @@
-"""The summary object: its name, its content, and whether it needs writing."""
+"""The summary object: its name, its content, and whether it needs writing.
+
+A summary is for people and for those who wait on numbers. Its size must not grow with the fleet:
+it counts all destinations and names some, the first that are not well. Which those are depends on
+an order that is the same in every process, so that two summarizers, or one before and after its
+restart, write the same object; an object that is the same is not written again. Its name is
+readable, made of placement, kind and name, and becomes a hash only where that would not be a name
+or is another summary's already.
+"""
 
 from __future__ import annotations
 
