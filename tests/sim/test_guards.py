@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,7 @@ from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     placement_of_slice,
 )
-from skerry.api.errors import ApiError, NotFound
+from skerry.api.errors import ApiError, Conflict, NotFound
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
 from tests.kit.chain.building import equal
@@ -94,8 +95,8 @@ async def test_a_script_that_relabels_everything_is_stopped_at_the_budget() -> N
             "Valid": "True",
             "Holding": "True",
         }
-        # A day later it is still held; additions go on; another's name lets nothing go.
-        await asyncio.sleep(86_400)
+        # An hour later it is still held; additions go on; another's name lets nothing go.
+        await asyncio.sleep(3_600)
         await hub.locate(IMW, "new", {"env": "prod"}, equal(n="0"))
         await confirm(hub, "000000")
         await hub.settle()
@@ -106,6 +107,44 @@ async def test_a_script_that_relabels_everything_is_stopped_at_the_budget() -> N
         assert await held(hub) is None
         placement = await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
         assert CONFIRM not in placement["metadata"].get("annotations", {})
+
+
+@virtual
+async def test_a_person_is_stopped_at_the_door_and_a_wrong_backup_by_the_scheduler() -> None:
+    """120 Locations; what admission counts is what the scheduler then does."""
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await hub.bind(PROVIDER)
+        await guard(hub, PROVIDER, budgets=[{**_BUDGET, "max": 50}])
+        await furnish(hub, 120)
+        ann = hub.ann.at("", IMW)
+        test = {"metadata": {"labels": {"env": "test"}}}
+        for number in range(50):
+            await ann.patch(LOCATIONS, f"l{number}", test)
+        with pytest.raises(Conflict) as refused:
+            await ann.patch(LOCATIONS, "l50", test)
+        message = refused.value.message
+        assert "destinations within 10m (budget 50)" in message
+        assert "bring removals of placement root:shop|web to 51 of" in message
+        await hub.settle()
+        everywhere = {f"l{n}" for n in range(120)}
+        gone = {f"l{n}" for n in range(50)}
+        assert await there(hub) == everywhere - gone
+        assert await held(hub) is None
+        # What is confirmed at the door is not asked about again.
+        [token] = re.findall(f"{CONFIRM}=([0-9a-f]+)", message)
+        await ann.patch(LOCATIONS, "l50", {"metadata": {"annotations": {CONFIRM: token}}})
+        passed = await ann.patch(LOCATIONS, "l50", test)
+        assert CONFIRM not in passed["metadata"].get("annotations", {})
+        await hub.settle()
+        assert await there(hub) == everywhere - gone - {"l50"}
+        # A backup comes back by no request: administrators are not asked, and nothing goes.
+        await relabel(hub, range(51, 120), "old")
+        await hub.settle()
+        assert await there(hub) == everywhere - gone - {"l50"}
+        waiting = await held(hub)
+        assert waiting is not None
+        assert waiting["removed"] == 69
 
 
 @virtual

@@ -42,13 +42,14 @@ from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.server.security.authorization import RbacAuthorizer
 from skerry.server.security.tokens import ServiceAccountTokens, SigningKey
+from skerry.server.user import User
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.kit.chain import building
 from tests.kit.chain.placement_reference import Reference
 from tests.kit.server.harness import Everybody
-from tests.kit.sim.engine import request, version
+from tests.kit.sim.engine import request, request_by, version
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
@@ -90,6 +91,11 @@ class Hub:
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)
         self.client = Client(embedded, clock=self.clock)
+        # An ordinary person, who may do everything and is asked by admission like anybody.
+        ann = User("ann", groups=("system:authenticated",))
+        self.ann = Client(
+            EmbeddedTransport(self.api.engine.handle, request_by(ann)), clock=self.clock
+        )
 
     # -- running -----------------------------------------------------------------------------
 

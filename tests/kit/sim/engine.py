@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,15 +17,24 @@ from skerry.runtime.client import Client, Selection
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import InformerFactory
 from skerry.server.http.message import Answer, Peer, Request, Response
+from skerry.server.user import User
 from skerry.store.memory import MemoryStore
 from tests.kit.server.harness import ADMIN, Everybody
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 
-def request(
-    *, method: str, path: str, query_string: str, headers: Mapping[str, str], body: bytes
-) -> Request:
-    return Request(method, path, query_string, headers, body, Peer(user=ADMIN))
+def request_by(user: User) -> Callable[..., Request]:
+    """Return what makes requests of somebody whom the server believes."""
+
+    def request(
+        *, method: str, path: str, query_string: str, headers: Mapping[str, str], body: bytes
+    ) -> Request:
+        return Request(method, path, query_string, headers, body, Peer(user=user))
+
+    return request
+
+
+request = request_by(ADMIN)
 
 
 async def version(_: Request, __: str) -> Answer:
