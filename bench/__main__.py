@@ -26,6 +26,7 @@ SUITES = (
     "memory",
     "adversary",
     "revocation",
+    "guards",
     "churn",
 )
 

@@ -396,6 +396,11 @@ class DestinationTable:
         satisfied = self._demands.satisfied(location.labels)
         return number in self._admitted(satisfied, location.ref.cluster)
 
+    def selecting(self, location: int) -> set[ObjectRef]:
+        """Return the placements that select the Location of that number."""
+        found = self._places(self._selecting(BitMap([location])))
+        return {ref for ref in found if (each := self.placement(ref)) and not each.errors}
+
     def workspace_labels(self, cluster: str) -> Mapping[str, str]:
         """Return the labels of the workspace whose content is *cluster*."""
         return self._workspaces.get(cluster, NO_LABELS)

@@ -22,6 +22,8 @@ from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.records import Destination, Location, Placement, SyncTarget
 
+_FEW_LOCATIONS = 16
+
 Record = Placement | Location | SyncTarget | Grant
 Running = Callable[[ObjectRef], frozenset[Destination]]
 
@@ -154,22 +156,31 @@ class _Scope:
         """Return the destinations of the touched placements, as far as they may differ."""
         numbers = map(self._index.inventory.location_number, self._touched.locations)
         there = BitMap(number for number in numbers if number is not None)
-        return {ref: self._answer(ref, there) for ref in self._touched.placements}
+        # Of few Locations it is cheaper to ask who selects them than to ask everybody for all.
+        selecting = None
+        if len(there) <= _FEW_LOCATIONS:
+            selecting = {number: self._index.selecting(number) for number in there}
+        return {ref: self._answer(ref, there, selecting) for ref in self._touched.placements}
 
-    def _answer(self, ref: ObjectRef, there: BitMap) -> _Answer:
+    def _answer(
+        self, ref: ObjectRef, there: BitMap, selecting: Mapping[int, set[ObjectRef]] | None
+    ) -> _Answer:
         index, placement = self._index, self._index.placement(ref)
         strategy = placement is not None and placement.strategy is not None
         everywhere = strategy or ref in self._touched.changed
         if not everywhere and not index.consent.governs:
+            if selecting is not None:
+                found = [number for number, refs in selecting.items() if ref in refs]
+                return _Answer(index.destinations_at(found), [])
             return _Answer(index.destinations_at(index.matching(ref) & there), [])
         running = self._running(ref)
         pairs = {each.location_ref for each in running}
         chosen = index.chosen(ref, pairs, pairs)
         if not everywhere:
             chosen = chosen._replace(locations=[n for n in chosen.locations if n in there])
-        found = index.destinations_of(chosen, running)
+        destinations = index.destinations_of(chosen, running)
         held = {index.inventory.location_at(number).ref for number in chosen.held}
-        return _Answer(found, [d for d in found if d.location_ref in held])
+        return _Answer(destinations, [d for d in destinations if d.location_ref in held])
 
 
 def _subject(change: Change) -> tuple[type, ObjectRef]:

@@ -1,0 +1,166 @@
+"""What guards add to a write at the hub: 10,000 Locations, 1,000 placements, one guard for all.
+
+Admission itself is measured, on the index it keeps and a store in memory: what a guarded relabel
+and a guarded edit of a placement cost more than unguarded ones, charges to books included. Each is
+admitted, so the worst case is measured: every placement touched is charged.
+
+    python -m bench guards
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import resource
+import time
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from bench.report import Row
+from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.keys import ObjectKey
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.app.guard_admission import GuardAdmission
+from skerry.app.guard_index import GuardedPlacements
+from skerry.kit.clock import SystemClock
+from skerry.scheduler.placement import location_chooser
+from skerry.server.admission.operation import Operation, Verb
+from skerry.server.codec import encode
+from skerry.server.user import User
+from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.workspaces.state import HubState
+from skerry.store.base import Write
+from skerry.store.memory import MemoryStore
+
+_SUITE = "guards"
+_LOCATIONS, _PLACEMENTS, _ROUNDS = 10_000, 1_000, 2_000
+_SITES = 500
+_IMW, _SHOP = "imw", "shop"
+
+
+def run() -> list[Row]:
+    """Measure everything."""
+    return asyncio.run(_measured())
+
+
+async def _measured() -> list[Row]:
+    source = random.Random(7)
+    store = MemoryStore("bench")
+    await _filled(store, source)
+    gc.collect()
+    before = _kilobytes()
+    index = GuardedPlacements(HubState(), store, location_chooser)
+    await index.follow(Dispatcher(store))
+    reading = asyncio.create_task(index.run())
+    while not index.is_complete:
+        await asyncio.sleep(0.01)
+    reading.cancel()
+    memory = (_kilobytes() - before) / 1024
+    admission = GuardAdmission(index, store, SystemClock())
+
+    async def relabel() -> None:
+        number = source.randrange(_LOCATIONS)
+        old, new = _location(number, number), _location(number, source.randrange(_SITES))
+        await admission.admit(_operation(LOCATIONS, "UPDATE", new, old, _IMW))
+
+    async def edit() -> None:
+        number = source.randrange(_PLACEMENTS)
+        old = _placement(number, number % _SITES)
+        new = _placement(number, number % _SITES + source.randrange(5))
+        await admission.admit(_operation(EDGE_PLACEMENTS, "UPDATE", new, old, _SHOP))
+
+    async def heartbeat() -> None:
+        old = _sync_target(1)
+        beat = _operation(SYNC_TARGETS, "UPDATE", old, old, _IMW)
+        beat.subresource = "status"
+        await admission.admit(beat)
+
+    return [
+        _row("relabel of a Location, p99", await _p99(relabel), 2.0),
+        _row("edit of a placement, p99", await _p99(edit), 10.0),
+        _row("heartbeat of a SyncTarget, p99", await _p99(heartbeat), 0.1),
+        Row(_SUITE, "index in the server", memory, "MB", "< 60 MB", met=memory < 60),
+    ]
+
+
+def _row(name: str, milliseconds: float, limit: float) -> Row:
+    target = f"< {limit:g} ms"
+    return Row(_SUITE, f"added: {name}", milliseconds, "ms", target, met=milliseconds < limit)
+
+
+async def _p99(work: Callable[[], Awaitable[None]]) -> float:
+    """Return the 99th percentile, in milliseconds."""
+    taken = []
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        await work()
+        taken.append(time.perf_counter() - began)
+    return sorted(taken)[int(_ROUNDS * 0.99)] * 1000
+
+
+async def _filled(store: MemoryStore, source: random.Random) -> None:
+    guard = _object("PlacementGuard", "fleet", {})
+    budget = {"of": "DestinationsRemoved", "max": 100_000, "window": "10m", "action": "Confirm"}
+    guard["spec"] = {"budgets": [budget]}
+    await _put(store, PLACEMENT_GUARDS, guard, _SHOP)
+    for number in range(_LOCATIONS):
+        await _put(store, LOCATIONS, _location(number, number), _IMW)
+        await _put(store, SYNC_TARGETS, _sync_target(number), _IMW)
+    for number in range(_PLACEMENTS):
+        await _put(store, EDGE_PLACEMENTS, _placement(number, number % _SITES), _SHOP)
+
+
+async def _put(store: MemoryStore, gvr: GroupVersionResource, obj: Object, cluster: str) -> None:
+    key = ObjectKey(gvr.group, gvr.resource, cluster, "", obj["metadata"]["name"])
+    await store.commit([Write(key.path(), encode(obj))])
+
+
+def _object(kind: str, name: str, labels: dict[str, str]) -> Object:
+    return {
+        "apiVersion": "v1alpha1",
+        "kind": kind,
+        "metadata": {"name": name, "uid": f"uid-{name}", "labels": labels, "annotations": {}},
+    }
+
+
+def _location(number: int, site: int) -> Object:
+    """A Location whose site, one of many, is what placements select by."""
+    labels = {"site": f"s{site % _SITES}", "id": f"l{number}", "env": "prod"}
+    selector = {"matchLabels": {"id": f"l{number}"}}
+    return {**_object("Location", f"l{number}", labels), "spec": {"instanceSelector": selector}}
+
+
+def _sync_target(number: int) -> Object:
+    return {**_object("SyncTarget", f"t{number}", {"id": f"l{number}"}), "spec": {}}
+
+
+def _placement(number: int, site: int) -> Object:
+    """Half of the placements select one site, half of them ten: eleven go to each Location."""
+    sites = [f"s{(site + n) % _SITES}" for n in range(1 if number % 2 else 10)]
+    expression = {"key": "site", "operator": "In", "values": sites}
+    selector = {"matchLabels": {"env": "prod"}, "matchExpressions": [expression]}
+    return {
+        **_object("EdgePlacement", f"p{number}", {}),
+        "spec": {"locationSelectors": [selector]},
+        "status": {"destinationCount": 20 * len(sites)},
+    }
+
+
+def _operation(
+    gvr: GroupVersionResource, verb: Verb, new: Object, old: Object, cluster: str
+) -> Operation:
+    call = SimpleNamespace(
+        resource=SimpleNamespace(info=gvr),
+        info=SimpleNamespace(cluster=cluster),
+        user=User("ann"),
+        warnings=[],
+    )
+    return Operation(cast(Any, call), verb, new, old)
+
+
+def _kilobytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
