@@ -274,6 +274,19 @@ class Gone(ApiError):
 
     code, reason = 410, "Expired"
 
+    def __init__(
+        self, message: str, *, proceed: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        """*proceed* is a token by which a list goes on all the same, in another snapshot."""
+        super().__init__(message, details=details)
+        self._proceed = proceed
+
+    def status(self) -> dict[str, Any]:
+        body = super().status()
+        if self._proceed:
+            body["metadata"] = {"continue": self._proceed}
+        return body
+
 
 class RequestEntityTooLarge(ApiError):
     code, reason = 413, "RequestEntityTooLarge"

@@ -17,6 +17,7 @@ from skerry.app.restart import restart_on_unavailable
 from skerry.app.webhook_client import HttpWebhookClient, Network
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.metrics import Counter
 from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.server.access import Authenticator, Authorizer
@@ -133,6 +134,7 @@ class Parts:
     # Whether Services lead anywhere from here.
     webhook_services: bool = True
     webhook_metrics: WebhookMetrics | None = None
+    cache_lists: Counter | None = None
 
 
 class ApiServer:
@@ -189,7 +191,7 @@ class ApiServer:
     def _handlers(self, parts: Parts) -> Handlers:
         store, clock, ids = parts.store, parts.clock, parts.ids
         admission, validation = self._admission(parts)
-        reader = Reader(store, self.dispatcher, clock.now, parts.offload)
+        reader = Reader(store, self.dispatcher, clock.now, parts.offload, parts.cache_lists)
         awaited = _AWAITED | parts.awaited
         writer = Writer(
             store,

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.metrics import Counter
 from skerry.logic.machinery.audit_policy import Policy, PolicyError, parse_policy
 from skerry.logic.machinery.decoding import DecodeError, decode_yaml
 from skerry.server.admission.webhook_metrics import WebhookMetrics
@@ -32,6 +33,7 @@ class Observability:
     health: Health
     audit: AuditLog | None
     webhooks: WebhookMetrics
+    cache_lists: Counter
     paths: Mapping[str, PathHandler] = field(default_factory=dict)
     trees: Mapping[str, PathHandler] = field(default_factory=dict)
 
@@ -75,6 +77,7 @@ def build_observability(
         health=health,
         audit=audit,
         webhooks=WebhookMetrics(metrics.registry),
+        cache_lists=metrics.cache_lists,
         paths={"/metrics": metrics.handle},
         trees=dict.fromkeys(("/healthz", "/livez", "/readyz"), health.handle),
     )

@@ -383,6 +383,7 @@ def server_parts(
         pod_security=_pod_security(settings.admission_control_config_file),
         webhook_networks=_networks(settings.webhook_networks),
         webhook_metrics=observability.webhooks,
+        cache_lists=observability.cache_lists,
         offers={"ca-bundle": CA_BUNDLE},
         extensions={
             KEYS: KeyAdministration(store, deps.ring).handle,

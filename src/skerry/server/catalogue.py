@@ -25,22 +25,25 @@ from skerry.store.base import Store
 CRD_GROUP = "apiextensions.k8s.io"
 CRD_RESOURCE = "customresourcedefinitions"
 _BUILTIN = Family("builtin")
+_IN_WORKSPACES = Family("builtin-in-workspaces")
 CRD_PREFIX = type_prefix(CRD_GROUP, CRD_RESOURCE)
 
 
-def builtin_types() -> list[Resource]:
+def builtin_types(*, in_workspaces: bool = False) -> list[Resource]:
     """Return Kubernetes' own types, with the rules of definitions on the type of definitions."""
+    validate = custom.validate_crd_in_workspace if in_workspaces else custom.validate_crd
+    family = _IN_WORKSPACES if in_workspaces else _BUILTIN
     return [
         replace(
             resource,
             default=custom.default_crd,
-            validate_create=custom.validate_crd,
-            validate_update=custom.validate_crd,
+            validate_create=validate,
+            validate_update=validate,
             compiles=True,
-            family=_BUILTIN,
+            family=family,
         )
         if resource.info.group_resource == (CRD_GROUP, CRD_RESOURCE)
-        else replace(resource, family=_BUILTIN)
+        else replace(resource, family=family)
         for resource in builtin_resources()
     ]
 

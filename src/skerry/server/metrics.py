@@ -100,6 +100,12 @@ class ServerMetrics:
             ("operation", "type"),
             _STORE_SECONDS,
         )
+        self.cache_lists = Counter(
+            registry,
+            "apiserver_cache_list_total",
+            "Lists at resourceVersion=0, which a cache may answer.",
+            ("resource_prefix", "index"),
+        )
         self.audit_events = Counter(
             registry, "apiserver_audit_event_total", "Audit events written or queued."
         )

@@ -14,6 +14,7 @@ import yaml
 from skerry.app.api_server import ApiServer, Parts
 from skerry.kit.clock import Clock, LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.kit.metrics import Counter
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
 from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
@@ -198,6 +199,7 @@ async def serving(
     pod_security: PodSecurityConfiguration | None = None,
     offload: Offload | None = None,
     webhook_metrics: WebhookMetrics | None = None,
+    cache_lists: Counter | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), ids or SeededIds(seed)
@@ -215,6 +217,7 @@ async def serving(
             pod_security=pod_security or PodSecurityConfiguration(),
             offload=offload or Offload(),
             webhook_metrics=webhook_metrics,
+            cache_lists=cache_lists,
         )
     )
     await api.prepare()

@@ -89,6 +89,10 @@ def _builtin(_: object) -> Sequence[Resource]:
     return builtin_types()
 
 
+def _builtin_in_workspaces(_: object) -> Sequence[Resource]:
+    return builtin_types(in_workspaces=True)
+
+
 def _native(content: Mapping[str, str]) -> Sequence[Resource]:
     return schemas.native_resources(content["group"], content["plural"])
 
@@ -99,6 +103,7 @@ def _schema(content: Mapping[str, Any]) -> Sequence[Resource]:
 
 _BUILDERS: Final[Mapping[str, Builder]] = {
     "builtin": _builtin,
+    "builtin-in-workspaces": _builtin_in_workspaces,
     "definition": crd.resources_of,
     "native": _native,
     "schema": _schema,

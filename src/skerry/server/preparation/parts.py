@@ -7,8 +7,9 @@ pod's node, its resources) is the very purpose of some of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from skerry.api.edge import is_projected
@@ -45,7 +46,9 @@ def part_of(resource: Resource, subresource: str) -> Part | None:
     if special is not None:
         return special
     if subresource == "status":
-        return Part(status_only, resource.validate_status)
+        taken = () if resource.custom else _taken_with_status(info.group_resource)
+        narrow = partial(_status_and, taken) if taken else status_only
+        return Part(narrow, resource.validate_status)
     return None
 
 
@@ -82,6 +85,37 @@ def status_only(new: Object, old: Object) -> Object:
         kept = {name: value for name, value in notes if name not in MARKS}
         sent = (new["metadata"].get("annotations") or {}).items()
         merged["metadata"]["annotations"] = kept | {k: v for k, v in sent if k in MARKS}
+    return merged
+
+
+# What of the metadata a write of the status of a built-in kind takes as well, as in Kubernetes.
+_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+_OTHERWISE: Mapping[tuple[str, str], Sequence[str]] = {
+    ("", "pods"): ("labels", "annotations", "finalizers"),
+    ("apps", "deployments"): ("annotations", "finalizers", "ownerReferences"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): (),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): (),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (),
+    ("storage.k8s.io", "volumeattachments"): (),
+}
+
+
+def _taken_with_status(kind: tuple[str, str]) -> Sequence[str]:
+    return _OTHERWISE.get(kind, _METADATA)
+
+
+def _status_and(taken: Sequence[str], new: Object, old: Object) -> Object:
+    """Return *old* with the status of *new* and the *taken* members of its metadata.
+
+    Of a copy an edge reports the status and its marks, and nothing else.
+    """
+    merged = status_only(new, old)
+    if is_projected(old):
+        return merged
+    for name in taken:
+        merged["metadata"].pop(name, None)
+        if name in new["metadata"]:
+            merged["metadata"][name] = new["metadata"][name]
     return merged
 
 

@@ -18,6 +18,7 @@ from skerry.api.objects import Object
 from skerry.kit.invariant import present
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
+from skerry.logic.machinery.builtin.definitions import builtin_schema
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from skerry.server.codec import decode, encode
 from skerry.server.preparation import prepare
@@ -370,9 +371,14 @@ def _patched_by(call: Call) -> Callable[[Object], Object]:
     patch = {} if document is None and media == STRATEGIC else as_object(document)
     if media == MERGE_PATCH:
         return lambda live: as_object(apply_merge_patch(live, patch))
+    schema = call.resource.schema
     if call.resource.custom:
-        raise unsupported(call)
-    return lambda live: apply_strategic_patch(live, patch, call.resource.schema)
+        # A definition of a kind of Kubernetes', as workspaces may have, is patched like the kind.
+        known = builtin_schema(call.resource.info.gvk)
+        if known is None:
+            raise unsupported(call)
+        schema = known
+    return lambda live: apply_strategic_patch(live, patch, schema)
 
 
 _MUTATIONS: Final[Mapping[str, Callable[[Preparation, Call, WriteOptions, datetime], Mutation]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import orjson
@@ -50,6 +50,8 @@ class ListOptions(msgspec.Struct, frozen=True):
     continue_key: str = ""
     continue_revision: int = 0
     continue_remaining: int | None = None
+    # When the first page was read, by the clock on the wall.
+    continue_began: float = 0.0
     timeout_seconds: int | None = None
     bookmarks: bool = False
     initial_events: bool | None = None
@@ -144,7 +146,7 @@ def list_options(request: Request) -> ListOptions:
     if not query:
         return EVERYTHING
     token = query.get("continue", "")
-    key, revision, remaining = decode_continue(token) if token else ("", 0, None)
+    key, revision, remaining, began = decode_continue(token) if token else ("", 0, None, 0.0)
     resource_version = query.get("resourceVersion", "")
     match = query.get("resourceVersionMatch", "")
     initial = query.get("sendInitialEvents")
@@ -157,6 +159,7 @@ def list_options(request: Request) -> ListOptions:
         continue_key=key,
         continue_revision=revision,
         continue_remaining=remaining,
+        continue_began=began,
         timeout_seconds=_timeout(query),
         bookmarks=truth(query.get("allowWatchBookmarks", "")),
         initial_events=None if initial is None else truth(initial),
@@ -241,28 +244,39 @@ def _integer(text: str, field: str) -> int:
         raise BadRequest(f"{field}: {text!r} is not a whole number") from error
 
 
-def encode_continue(key: str, revision: int, remaining: int | None = None) -> str:
+# In place of a revision: whichever is the newest, since that of the first page is gone.
+ANY_REVISION: Final = -1
+
+
+def encode_continue(
+    key: str, revision: int, remaining: int | None = None, began: float = 0.0
+) -> str:
     """Return the token that goes on after *key* in the snapshot at *revision*, where *remaining*
-    items follow if that is known."""
+    items follow if that is known; *began* is when the first page was read."""
     token: dict[str, Any] = {"v": "meta.k8s.io/v1", "rv": revision, "start": key}
     if remaining is not None:
         token["left"] = remaining
+    if began:
+        token["at"] = int(began)
     return base64.urlsafe_b64encode(orjson.dumps(token)).decode().rstrip("=")
 
 
-def decode_continue(token: str) -> tuple[str, int, int | None]:
-    """Return the key, the revision and the items left that a continue token stands for."""
+def decode_continue(token: str) -> tuple[str, int, int | None, float]:
+    """Return key, revision, items left and beginning that a continue token stands for."""
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         parsed = orjson.loads(raw)
         key, revision, left = parsed["start"], parsed["rv"], parsed.get("left")
-        if not isinstance(key, str) or not isinstance(revision, int) or revision <= 0:
+        began = parsed.get("at", 0)
+        if not isinstance(key, str) or not isinstance(revision, int) or not isinstance(began, int):
+            raise ValueError(token)
+        if revision <= 0 and revision != ANY_REVISION:
             raise ValueError(token)
         if not isinstance(left, int | None):
             raise ValueError(token)
     except (binascii.Error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise invalid_continue() from error
-    return key, revision, left
+    return key, revision, left, float(began)
 
 
 def invalid_continue() -> BadRequest:
@@ -270,9 +284,13 @@ def invalid_continue() -> BadRequest:
     return BadRequest("continue key is not valid: encoded continue token is invalid")
 
 
-def expired_continue() -> Gone:
-    """Say that the snapshot a continue token belongs to is no longer kept."""
+def expired_continue(key: str) -> Gone:
+    """Say that the snapshot of a list is no longer kept, and how it may go on after *key*."""
     return Gone(
-        "The provided continue parameter is too old to display a consistent list result. "
-        "You must start a new list without the continue parameter."
+        "The provided continue parameter is too old to display a consistent list result. You can "
+        "start a new list without the continue parameter, or use the continue token in this "
+        "response to retrieve the remainder of the results. Continuing with the provided token "
+        "results in an inconsistent list - objects that were created, modified, or deleted between "
+        "the time the first chunk was returned and now may show up in the list.",
+        proceed=encode_continue(key, ANY_REVISION),
     )

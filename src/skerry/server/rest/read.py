@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from skerry.api.errors import BadRequest, Gone, Timeout
+from skerry.kit.metrics import Counter
 from skerry.kit.text import whole_number
+from skerry.logic.machinery.resource import Resource
 from skerry.server.conversion import prefetch
 from skerry.server.http.message import Answer, Response
 from skerry.server.offload.messages import Render
@@ -32,6 +34,8 @@ from skerry.store.base import Compacted, Entry, Future, Store
 
 # How long a read waits for a revision this server has not seen yet, as kube-apiserver does.
 _FRESHNESS_SECONDS = 3.0
+# How long a list may take from its first page to its last; Kubernetes drops history after as much.
+_TOKEN_SECONDS = 300.0
 # Rows examined per store read while a selector is being applied.
 _SCAN_ROWS = 5000
 
@@ -82,8 +86,11 @@ class Reader:
         dispatcher: Dispatcher,
         now: Callable[[], datetime],
         offload: Offload | None = None,
+        lists: Counter | None = None,
     ) -> None:
         self._offload = offload or Offload()
+        # Counts lists that ask for no more than what a cache has.
+        self._lists = lists
         self._store = store
         self._dispatcher = dispatcher
         self._now = now
@@ -165,6 +172,8 @@ class Reader:
         selection = Selection(call, options)
         if not options.continue_key:
             await self.fresh_enough(options.resource_version)
+        if self._lists is not None and options.resource_version == "0":
+            self._lists.inc((_resource_prefix(call.resource), ""))
         shown = self.representation(call)
         items, metadata = await self._page(call, options, selection)
         body = await self.collected(call, shown, items, metadata)
@@ -180,7 +189,11 @@ class Reader:
             if selection.everything:
                 remaining = await self._remaining(call, options, len(found.items), remaining)
                 metadata["remainingItemCount"] = remaining
-            metadata["continue"] = encode_continue(found.last_key, found.revision, remaining)
+            # Going on in another snapshot begins anew.
+            began = options.continue_began if options.continue_revision > 0 else 0.0
+            metadata["continue"] = encode_continue(
+                found.last_key, found.revision, remaining, began or self._now().timestamp()
+            )
         return found.items, metadata
 
     async def _found(self, call: Call, options: ListOptions, selection: Selection) -> _Found:
@@ -218,6 +231,10 @@ class Reader:
     ) -> AsyncIterator[tuple[int, Sequence[Entry], bool, int | None]]:
         """Yield the entries of the collection in key order, all of one snapshot."""
         revision = self._snapshot(options)
+        began = options.continue_began
+        if began and self._now().timestamp() - began > _TOKEN_SECONDS:
+            # Also where nothing was written that would have made the snapshot an old one.
+            raise expired_continue(options.continue_key)
         after, prefix = options.continue_key, call.prefix
         if selection.only_name and (call.namespace or not call.resource.info.namespaced):
             prefix = call.key(selection.only_name).path()
@@ -227,7 +244,7 @@ class Reader:
                 page = await self._store.range(prefix, after=after, limit=limit, revision=revision)
             except Compacted as error:
                 if options.continue_key:
-                    raise expired_continue() from error
+                    raise expired_continue(options.continue_key) from error
                 raise Gone(
                     f"The resourceVersion for the provided list is too old: {error}"
                 ) from error
@@ -241,9 +258,18 @@ class Reader:
 
     def _snapshot(self, options: ListOptions) -> int | None:
         if options.continue_key:
-            return options.continue_revision
+            return options.continue_revision if options.continue_revision > 0 else None
         version = options.resource_version
         exact = options.match == "Exact" or (
             options.limit and not options.match and version not in ("", "0")
         )
         return int(version) if exact and version else None
+
+
+def _resource_prefix(resource: Resource) -> str:
+    """Return what Kubernetes and kcp call the place of a type's objects in the store."""
+    info = resource.info
+    place = f"/{info.group or 'core'}/{info.resource}"
+    if resource.identity:
+        return f"{place}/{resource.identity}"
+    return f"{place}/customresources" if resource.custom else place

@@ -45,7 +45,8 @@ def kept_resources() -> list[Resource]:
 
 
 def _named(names: set[tuple[str, str]]) -> list[Resource]:
-    return [r for r in builtin_types() if (r.info.group, r.info.resource) in names]
+    types = builtin_types(in_workspaces=True)
+    return [r for r in types if (r.info.group, r.info.resource) in names]
 
 
 def system_resources() -> list[Resource]:

@@ -372,8 +372,8 @@ async def test_what_only_the_server_may_set_stays_as_it_is() -> None:
         assert "managedFields was in an invalid state after admission" in made.warnings[0]
         assert made.body["metadata"]["managedFields"][0]["manager"] == "test"
         changed = await server.patch(f"{MAPS}/a", {"data": {"c": "d"}})
-        assert changed.status == 409
-        assert "UID in precondition: mine" in changed.body["message"]
+        assert changed.status == 422
+        assert "metadata.uid" in changed.body["message"]
 
 
 async def test_a_scale_is_shown_and_changed_as_a_scale() -> None:

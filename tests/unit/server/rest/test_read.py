@@ -9,7 +9,11 @@ from typing import Any
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
+from skerry.kit.metrics import Counter
+from tests.kit.server.clock import HandClock
+from tests.kit.server.conversions import DEFINITIONS, V1, cars
 from tests.kit.server.harness import Server, serving
 from tests.kit.server.objects import CORE, config_map, deployment, pod
 from tests.kit.sim.loop import run_virtual, virtual
@@ -128,7 +132,7 @@ async def test_tokens_nobody_gave_out_are_refused() -> None:
             {"rv": 10**9, "start": "/core/configmaps/local/default/c00"},
             {"rv": 10**30, "start": ""},
             {"rv": 1, "start": 5},
-            {"rv": -1, "start": "x"},
+            {"rv": -2, "start": "x"},
             {"rv": 1, "start": "x", "left": "many"},
             [],
             5,
@@ -311,3 +315,37 @@ async def test_subresources_that_read_show_the_object() -> None:
         await server.create(path, deployment("web", 3))
         assert (await server.get(f"{path}/web/status")).body["kind"] == "Deployment"
         assert (await server.get(f"{path}/web/scale")).body["spec"] == {"replicas": 3}
+
+
+async def test_a_list_that_takes_too_long_may_go_on_in_another_snapshot() -> None:
+    """Also where nothing is written, so that no history is dropped."""
+    clock = HandClock()
+    async with serving(clock=clock) as server:
+        for number in range(5):
+            await server.create(MAPS, {"metadata": {"name": f"m{number}"}})
+        token = (await server.get(f"{MAPS}?limit=2")).body["metadata"]["continue"]
+        clock.advance(200)
+        assert (await server.get(f"{MAPS}?limit=2&continue={token}")).status == 200
+        clock.advance(200)
+        gone = await server.get(f"{MAPS}?limit=2&continue={token}")
+        assert (gone.status, gone.body["reason"]) == (410, "Expired")
+        assert "use the continue token in this response" in gone.body["message"]
+        await server.create(MAPS, {"metadata": {"name": "m9"}})
+        proceed = gone.body["metadata"]["continue"]
+        page = (await server.get(f"{MAPS}?limit=2&continue={proceed}")).body
+        assert [each["metadata"]["name"] for each in page["items"]] == ["m2", "m3"]
+        last = await server.get(f"{MAPS}?limit=9&continue={page['metadata']['continue']}")
+        names = [each["metadata"]["name"] for each in last.body["items"]]
+        assert names == ["m4", "m9"]
+
+
+async def test_lists_that_a_cache_may_answer_are_counted_by_type() -> None:
+    counter = Counter(CollectorRegistry(), "lists_total", "Lists.", ("resource_prefix", "index"))
+    async with serving(cache_lists=counter) as server:
+        await server.create(DEFINITIONS, cars(None))
+        for path in (f"{MAPS}?resourceVersion=0", MAPS, f"{V1}?resourceVersion=0"):
+            assert (await server.get(path)).status == 200
+        deployments = "/apis/apps/v1/deployments"
+        await server.get(f"{deployments}?resourceVersion=0")
+    prefixes = ("/core/configmaps", "/ex.io/cars/customresources", "/apps/deployments")
+    assert [counter.value((prefix, "")) for prefix in prefixes] == [1, 1, 1]

@@ -30,6 +30,8 @@ _REDISCOVER_SECONDS = 30.0
 # A definition becomes served a moment after it is written, and they come in bundles.
 _SETTLE_SECONDS = 0.2
 _FILL_SECONDS = 30.0
+# Others are looked at again by time alone.
+_MAX_EXPECTING = 10_000
 # Nobody owns Events and nobody is owned by them; they are most of a cluster's traffic.
 _IGNORED = frozenset((GroupResource("", "events"), GroupResource("events.k8s.io", "events")))
 _NEEDED_VERBS = frozenset(("list", "watch", "delete"))
@@ -66,6 +68,13 @@ class Monitors:
         self._changed = asyncio.Event()
         self._discovered = asyncio.Event()
         self.types = ServedTypes(())
+        # Nodes with an owner of a kind that discovery did not name.
+        self._expecting: set[NodeKey] = set()
+
+    def expect_owner(self, key: NodeKey) -> None:
+        """Have *key* looked at again as soon as discovery names further types."""
+        if len(self._expecting) < _MAX_EXPECTING:
+            self._expecting.add(key)
 
     @property
     def synced(self) -> bool:
@@ -120,6 +129,7 @@ class Monitors:
         for resource in [known for known in self._followed if known not in wanted]:
             if not _may_be_away(resource, types.failed):
                 await self._leave(resource)
+        new = wanted.keys() - self._followed.keys()
         for resource, info in wanted.items():
             known = self._followed.get(resource)
             if known is not None and known.info.gvr != info.gvr:
@@ -127,6 +137,10 @@ class Monitors:
             if resource not in self._followed:
                 self._follow(info, tasks)
         self._discovered.set()
+        if new:
+            expecting, self._expecting = self._expecting, set()
+            for key in expecting:
+                self._add(key)
 
     def _follow(self, info: ResourceInfo, tasks: asyncio.TaskGroup) -> None:
         feed = Feed(self._graph, info.gvr, self._add)

@@ -58,6 +58,8 @@ class Observer:
         if live is None:
             return None
         owners = [await self._owner(node, ref) for ref in _refs(live)]
+        if any(owner.state == "unknown" for owner in owners):
+            self._monitors.expect_owner(key)
         return Observed(
             node,
             live,

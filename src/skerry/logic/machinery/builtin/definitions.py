@@ -58,6 +58,14 @@ def schema_of(kind: GroupVersionKind) -> Schema:
     return definitions().get(definition_name(kind))
 
 
+def builtin_schema(kind: GroupVersionKind) -> Schema | None:
+    """Return the schema of a kind if it is one of Kubernetes'."""
+    try:
+        return schema_of(kind)
+    except KeyError:
+        return None
+
+
 @cache
 def common_descriptions() -> Mapping[str, str]:
     """Return what Kubernetes says of the fields that every object has; tools look for its words."""

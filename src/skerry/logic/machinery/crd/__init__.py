@@ -9,7 +9,7 @@ from skerry.logic.machinery.crd.conditions import (
 from skerry.logic.machinery.crd.defaults import default_crd, remember_storage_version
 from skerry.logic.machinery.crd.definition import established
 from skerry.logic.machinery.crd.resources import resources_of
-from skerry.logic.machinery.crd.validation import validate_crd
+from skerry.logic.machinery.crd.validation import validate_crd, validate_crd_in_workspace
 from skerry.logic.machinery.crd.versions import ordered, priority
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "resources_of",
     "taken_names",
     "validate_crd",
+    "validate_crd_in_workspace",
 ]

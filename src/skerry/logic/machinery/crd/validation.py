@@ -30,6 +30,20 @@ _APPROVAL = "api-approved.kubernetes.io"
 _APPROVAL_HELP = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
+def validate_crd_in_workspace(crd: Raw, old: Raw | None = None) -> list[FieldError]:
+    """Return what keeps *crd* from being created in a workspace.
+
+    Kubernetes' own groups without a dot (``apps``) are not served there, so that they are free to
+    be defined, as in kcp.
+    """
+    return [error for error in validate_crd(crd, old) if error.message != _dotless(crd).message]
+
+
+def _dotless(crd: Raw) -> FieldError:
+    group, detail = text(spec_of(crd).get("group")), "should be a domain with at least one dot"
+    return FieldError.invalid("spec.group", group, detail)
+
+
 def validate_crd(crd: Raw, old: Raw | None = None) -> list[FieldError]:
     """Return what keeps *crd* from being created, or from replacing *old*."""
     errors = [*_metadata(crd, old), *_spec(crd, old)]
