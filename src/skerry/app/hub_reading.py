@@ -18,6 +18,7 @@ from skerry.api.edge import (
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
     SINGLE_PLACEMENT_SLICES,
     USUAL_PROVIDER,
     binding_reference,
@@ -44,6 +45,8 @@ from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.explanation.answer import UNNAMED
 from skerry.logic.fleet.explanation.changes import item_of
 from skerry.logic.fleet.explanation.what import Subject
+from skerry.logic.fleet.guards.index import GuardIndex
+from skerry.logic.fleet.guards.spec import guard_of
 from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
@@ -320,6 +323,14 @@ class HubReader:
             index.put_location(location_of(location))
         by_ref = {ObjectRef.of(LOCATIONS.group_resource, each): each for each in locations}
         return FleetInventory(index, by_ref, targets)
+
+    async def guards(self) -> GuardIndex:
+        """Return the PlacementGuards there are."""
+        provider = self.own.at("", await self._provider_path())
+        found = GuardIndex(cluster_of(await provider.get(API_EXPORTS, EXPORT)))
+        for each in await self._consent_kind(PLACEMENT_GUARDS):
+            found.put(guard_of(each))
+        return found
 
     async def _consent_kind(self, gvr: GroupVersionResource) -> list[Object]:
         """Read what says whom inventories let in; an export of a previous version has none."""

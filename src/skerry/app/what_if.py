@@ -34,6 +34,7 @@ from skerry.logic.fleet.explanation.changes import (
     what_or_none,
 )
 from skerry.logic.fleet.explanation.contents import Materials, Rules, Taken
+from skerry.logic.fleet.guards.foresight import would_hold
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.records import Destination
@@ -49,12 +50,14 @@ class Foresight(NamedTuple):
     """What would change, which of the documents would be new objects, and paths of workspaces.
 
     ``unread`` counts added destinations at which nobody looked for names that others have.
+    ``held`` has the placements of which guards would hold the removals, and why.
     """
 
     changes: list[PlacementChange]
     created: list[str]
     paths: Mapping[ClusterName, str]
     unread: int = 0
+    held: Sequence[tuple[ObjectRef, str]] = ()
 
     def path(self, cluster: ClusterName) -> str:
         return self.paths.get(cluster, UNNAMED)
@@ -80,8 +83,10 @@ class _Foreseeing:
         hub = self._hub
         types, cluster = await discover(hub.own), await hub.cluster()
         placements = await hub.edge_kind(EDGE_PLACEMENTS)
+        guards, everywhere = await hub.guards(), await hub.everywhere(EDGE_PLACEMENTS)
         asks = any(document.get("kind") == "LocationGrant" for document in self._documents)
-        inventory = await hub.inventory(await hub.everywhere(EDGE_PLACEMENTS), asks=asks)
+        asks = asks or any(guard.workspaces is not None for guard in guards)
+        inventory = await hub.inventory(everywhere, asks=asks)
         index = inventory.index
         before = Workload(
             {each["metadata"]["name"]: what_or_none(each) for each in placements},
@@ -108,7 +113,16 @@ class _Foreseeing:
         found = replace(comparison, taken=taken).changes()
         paths = {**inventory.paths(), cluster: hub.workspace}
         others = {each.ref.cluster for each in found} - paths.keys()
-        return Foresight(found, self._created, {**paths, **await hub.paths(others)}, unread)
+        held = would_hold(
+            moved,
+            guards,
+            {ObjectRef.of(EDGE_PLACEMENTS.group_resource, each): each for each in everywhere},
+            index.workspace_labels,
+            lambda ref: len(running(ref)),
+            hub.clock.now(),
+        )
+        paths |= await hub.paths(others)
+        return Foresight(found, self._created, paths, unread, held)
 
     async def _applied(
         self, types: ServedTypes, cluster: ClusterName, before: Workload

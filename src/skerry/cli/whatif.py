@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TextIO
 import click
 import yaml
 
-from skerry.app.what_if import foresee
+from skerry.app.what_if import Foresight, foresee
 from skerry.cli.explain import asked, hub_flags
 from skerry.logic.fleet.explanation.text import changes_text
 
@@ -41,17 +41,25 @@ def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
     objects of the current workspace. One with metadata alone is a change of labels (null removes
     one) of an object that exists; any other stands for the whole object. Where copies would
     differ, destinations at which they differ in the same way are one group. What would be
-    withheld is listed with its reason. Nothing is written.
+    withheld is listed with its reason, and so is what guards would hold. Nothing is written.
     """
     documents = _documents(file)
     answer = asked("whatif", flags, lambda hub: foresee(hub, documents, delete=delete))
     if flags["output"] == "json":
         placements = [each.as_json(answer.path) for each in answer.changes]
-        print(json.dumps({"created": answer.created, "placements": placements}, indent=2))
+        held = [{"placement": name, "why": why} for name, why in _held(answer)]
+        shown = {"created": answer.created, "placements": placements}
+        print(json.dumps({**shown, "held": held} if held else shown, indent=2))
         return
     print(changes_text(answer.changes, answer.path, answer.created), end="")
+    for name, why in _held(answer):
+        print(f"the removals of {name} would be held: {why}")
     if answer.unread:
         print(f"names that others have were not looked for at {answer.unread} more destinations")
+
+
+def _held(answer: Foresight) -> list[tuple[str, str]]:
+    return [(f"{answer.path(ref.cluster)}|{ref.name}", why) for ref, why in answer.held]
 
 
 def _documents(file: TextIO) -> list[dict[str, Any]]:

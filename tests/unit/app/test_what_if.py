@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import CUSTOMIZERS, LOCATION_GRANTS, SINGLE_PLACEMENT_SLICES
+from skerry.api.edge import (
+    CUSTOMIZERS,
+    LOCATION_GRANTS,
+    PLACEMENT_GUARDS,
+    SINGLE_PLACEMENT_SLICES,
+)
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.explain import Question, explain
 from skerry.app.explain_names import Unanswered
@@ -225,3 +230,21 @@ async def test_what_the_server_would_refuse_or_complete_is_no_surprise() -> None
         with pytest.raises(Unanswered, match=r'EdgePlacement\.edge\.kcp\.io "p" is invalid'):
             await foresee(hub, [malformed])
     assert town.writes == 2  # the slice and the Service; asking wrote nothing
+
+
+@virtual
+async def test_what_guards_would_hold_is_said() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        guard = {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "PlacementGuard",
+            "metadata": {"name": "own"},
+            "spec": {"budgets": [{"of": "DestinationsRemoved", "max": 0}]},
+        }
+        await hub.own.create(PLACEMENT_GUARDS, guard)
+        inventory = town.reader("root:imw")
+        found = await foresee(inventory, [location("florin", {})], delete=True)
+        [(ref, why)] = found.held
+        assert ref.name == "p"
+        assert why.startswith("PlacementGuard ./own: removals would come to 1 of")
