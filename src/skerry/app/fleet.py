@@ -8,7 +8,7 @@ thousand edges fit into a few megabytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -59,6 +59,11 @@ class _Part:
     put: Callable[[Object], None]
     drop: Callable[[Object], None]
 
+    async def take(self, objects: Iterable[Object]) -> None:
+        """Take in a page; a coroutine only to be run beside the request for another."""
+        for obj in objects:
+            self.put(obj)
+
     async def view(self) -> Client:
         """Return the client for all objects there are, once they may be read."""
         path = view_path(await self.exporter.get(API_EXPORTS, self.export))
@@ -70,8 +75,11 @@ class _Part:
 class Fleet:
     """What one hub says of its edges and placements."""
 
-    def __init__(self, provider: Client, root: Client, base: Client, clock: Clock) -> None:
+    def __init__(
+        self, provider: Client, root: Client, base: Client, clock: Clock, page_size: int = _PAGE
+    ) -> None:
         self.clock = clock
+        self._page_size = page_size
         # Parts that may not be read, and why.
         self.unreadable: dict[str, str] = {}
         self.overview = overview = Overview()
@@ -108,9 +116,11 @@ class Fleet:
         await self.name_workspaces()
 
     async def _read(self, part: _Part) -> None:
-        async for page in (await part.view()).pages(part.gvr, page_size=_PAGE):
-            for obj in page.items:
-                part.put(obj)
+        pages = (await part.view()).pages(part.gvr, page_size=self._page_size)
+        page = await anext(pages, None)
+        while page is not None:
+            # The request goes out first: while this page is taken in, the hub makes the next.
+            page, _ = await asyncio.gather(anext(pages, None), part.take(page.items))
 
     async def follow(self, tasks: asyncio.TaskGroup) -> None:
         """Read everything, and go on taking in what changes for as long as *tasks* run."""

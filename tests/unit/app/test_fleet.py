@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,12 +53,15 @@ class Town(Hub):
             await self.place("p")
             yield self.fleet()
 
-    def fleet(self, root: Client | None = None, provider: Client | None = None) -> Fleet:
+    def fleet(
+        self, root: Client | None = None, provider: Client | None = None, **more: int
+    ) -> Fleet:
         return Fleet(
             provider or self.client.at("", PROVIDER),
             root or self.client.at("", "root"),
             self.client,
             self.client.clock,
+            **more,
         )
 
 
@@ -102,6 +106,30 @@ async def test_what_changes_is_followed() -> None:
         await town.owner.delete(EDGE_PLACEMENTS, "p")
         await _until(lambda: not overview.placements().rows)
         running.cancel()
+
+
+@virtual
+async def test_the_next_page_is_on_its_way_while_one_is_taken_in() -> None:
+    town = Town()
+    async with town.furnished():
+        taken = list[int]()
+
+        class Noting(Client):
+            """A client that notes what was taken in when a further page was asked for."""
+
+            async def list_page(self, *words: Any, **more: Any) -> Any:
+                if more.get("continuation"):
+                    taken.append(len(fleet.overview.edges().rows))
+                return await super().list_page(*words, **more)
+
+            def at(self, root: str, cluster: str = "") -> Client:
+                return replace(self, root=root, cluster=cluster)
+
+        root = Noting(town.client.transport, cluster="root")
+        fleet = town.fleet(root=root, page_size=1)
+        await fleet.read()
+        assert taken == [0]
+        assert [row.name for row in fleet.overview.edges().rows] == ["florin", "guilder"]
 
 
 class _Closed(Client):
