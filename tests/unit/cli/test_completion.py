@@ -34,7 +34,7 @@ def offered(words: str, number: int) -> list[str]:
 
 
 def test_commands_subcommands_flags_and_values_are_offered() -> None:
-    assert offered("skerry d", 1) == ["demo", "docs", "down"]
+    assert offered("skerry d", 1) == ["demo", "diff", "docs", "down"]
     assert "bootstrap" in offered("skerry edge ", 2)
     assert "--data-dir" in offered("skerry hub --", 2)
     assert offered("skerry hub --store ", 3) == ["sqlite", "memory", "etcd"]
