@@ -19,6 +19,7 @@ SUITES = (
     "placement",
     "translator",
     "summary",
+    "query",
     "syncer",
     "causes",
     "fleet",

@@ -209,7 +209,9 @@ class QueryInputs:
     ) -> None:
         uid, item = self._feed.inputs.mailbox_uid(cluster_of(obj)), kind.item(obj)
         if uid and (item, uid) not in seen:
-            lean = kind.project(obj)
+            # A report that is known is of this object, or an event of a later one is on its way.
+            report = self._feed.inputs.tables.reports.at(item, uid)
+            lean = kind.project(obj) if report is None else {"report": report}
             self._put(item, uid, layout.extract(kind, obj, lean), upsynced="report" not in lean)
 
     def _enqueue_about(self, kind: GroupResource) -> None:

@@ -100,7 +100,9 @@ class Evaluator:
         self._report = plan.reads("report")
         self._location = plan.reads("location")
         self._target = plan.reads("syncTarget")
-        self._parts = [(part.tree, positions[part.tree]) for part in plan.parts()]
+        # What is a whole expression needs no scope.
+        mixed = {part.tree for each in plan.expressions() if not each.only for part in each.parts}
+        self._parts = [(tree, positions[tree]) for tree in sorted(mixed)]
         self._positions = positions
 
     def outcome(self, row: Row) -> Outcome:

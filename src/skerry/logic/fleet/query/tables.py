@@ -19,7 +19,7 @@ rows that its own placements lead to; one in the provider workspace has all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
@@ -27,6 +27,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.query.answer import Answer, Lines, answer
+from skerry.logic.fleet.query.expressions import OF_ROW
 from skerry.logic.fleet.query.fold import QueryFold
 from skerry.logic.fleet.query.plan import COPIES, DESTINATIONS, UPSYNCED, QueryPlan
 from skerry.logic.fleet.query.rows import (
@@ -46,12 +47,12 @@ from skerry.logic.machinery.edges.scope import UpsyncRule
 K = TypeVar("K")
 V = TypeVar("V")
 
-# As measured by ``bench query``: what is kept of a copy, each part of it, and each value that is
-# held in order besides.
-ROW_BYTES: Final = 100
-PART_BYTES: Final = 40
-HELD_BYTES: Final = 130
-_HOLDING: Final = ("Min", "Max", "Percentile", "Top")
+# Upper bounds of what ``bench query`` measures: of what is kept of a copy and of each part of it,
+# of a row in an order, and of a value that no other row has.
+ROW_BYTES: Final = 80
+PART_BYTES: Final = 24
+ORDERED_BYTES: Final = 180
+_COLUMN_BYTES: Final = {"Min": 60, "Max": 60, "Percentile": 60, "Top": ORDERED_BYTES}
 
 # The item of a row of Destinations.
 NO_ITEM: Final = ObjectRef("", "", "", "", "")
@@ -70,13 +71,18 @@ class Asked(NamedTuple):
     uid: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Live:
-    """A query that is kept up. ``cluster`` is whose rows it has; empty: everybody's."""
+    """A query that is kept up. ``cluster`` is whose rows it has; empty: everybody's.
 
+    ``reads`` are the variables of a row that it depends on.
+    """
+
+    ref: ObjectRef
     cluster: ClusterName
     plan: QueryPlan
     fold: QueryFold
+    reads: frozenset[str]
     lines: Lines = field(default_factory=Lines)
 
     def takes(self, placement: ObjectRef) -> bool:
@@ -93,6 +99,8 @@ class QueryTables:
     def __init__(self, changed: Callable[[ObjectRef], None]) -> None:
         self._changed = changed
         self._queries: dict[ObjectRef, Live] = {}
+        # By whose rows they have, so that a change meets only those it may concern.
+        self._by_cluster: dict[ClusterName, list[Live]] = {}
         self._selecting: dict[ObjectRef, set[ObjectRef]] = {}
         self._selected: dict[ObjectRef, set[ObjectRef]] = {}
         self._upsyncs: dict[ObjectRef, tuple[UpsyncRule, ...]] = {}
@@ -118,14 +126,22 @@ class QueryTables:
         self, ref: ObjectRef, cluster: ClusterName, plan: QueryPlan, evaluator: Evaluation
     ) -> None:
         """Keep a query up from now on; *evaluator* knows where in copies its parts are."""
-        live = Live(cluster, plan, QueryFold(plan, evaluator))
+        reads = frozenset(name for name in OF_ROW if plan.reads(name))
+        live = Live(ref, cluster, plan, QueryFold(plan, evaluator), reads)
         for asked in self._all(live):
             self._add(live, asked)
         self._queries[ref] = live
+        self._by_cluster.setdefault(cluster, []).append(live)
 
     def stop(self, ref: ObjectRef) -> None:
         """Keep a query up no longer."""
-        self._queries.pop(ref, None)
+        live = self._queries.pop(ref, None)
+        if live is None:
+            return
+        held = self._by_cluster[live.cluster]
+        held.remove(live)
+        if not held:
+            del self._by_cluster[live.cluster]
 
     def answer(self, ref: ObjectRef, cutoff: str) -> Answer:
         """Return the answer to a query that is kept up; see ``answer``."""
@@ -139,9 +155,9 @@ class QueryTables:
     def memory_of(self, ref: ObjectRef) -> int:
         """Return about how many bytes a query that is kept up holds."""
         live = self._queries[ref]
-        columns = sum(each.function in _HOLDING for each in live.plan.aggregates)
-        each = ROW_BYTES + PART_BYTES * len(live.plan.parts())
-        each += HELD_BYTES * (columns + bool(live.plan.select))
+        plan = live.plan
+        each = ROW_BYTES + PART_BYTES * len(plan.parts()) + ORDERED_BYTES * bool(plan.select)
+        each += sum(_COLUMN_BYTES.get(column.function, 0) for column in plan.aggregates)
         return each * sum(live.fold.counts.values())
 
     def rows(self, ref: ObjectRef) -> list[Row]:
@@ -182,8 +198,8 @@ class QueryTables:
         uids = self._destinations.get(placement, _NOWHERE)
         touched = [
             (live, Asked(item, uid))
-            for live in self._about(item.group_resource, COPIES)
-            if live.takes(placement) and live.plan.source.takes(item)
+            for live in self._about(item, COPIES, {placement.cluster})
+            if live.takes(placement)
             for uid in uids
         ]
 
@@ -199,7 +215,7 @@ class QueryTables:
             return
         touched = [
             (live, Asked(item, uid))
-            for live in self._queries.values()
+            for live in self._within({placement.cluster})
             if live.plan.source.rows == UPSYNCED and live.takes(placement)
             for uid in self._destinations.get(placement, _NOWHERE)
             for item in self._came_up(live, uid)
@@ -238,26 +254,32 @@ class QueryTables:
             (live, asked)
             for uid in self._reached.get(place, ())
             for live, asked in self._at(uid)
-            if live.plan.reads("location")
+            if "location" in live.reads
         ]
         self._rewrite(touched, lambda: _put(self._locations, place, labels))
 
     def put_target(self, uid: str, target: Target | None) -> None:
         """Take what is known of a SyncTarget; None: it is gone."""
-        touched = [each for each in self._at(uid) if each[0].plan.reads("syncTarget")]
+        touched = [each for each in self._at(uid) if "syncTarget" in each[0].reads]
         self._rewrite(touched, lambda: _put(self._targets, uid, target))
 
     def put_lease(self, uid: str, lease: Lease | None) -> None:
         """Take whether an edge was heard of; None: it has no Lease."""
-        touched = [each for each in self._at(uid) if each[0].plan.reads("report")]
+        touched = [each for each in self._at(uid) if "report" in each[0].reads]
         self._rewrite(touched, lambda: _put(self._leases, uid, lease))
 
     # -- which rows there are ----------------------------------------------------------------
 
-    def _about(self, kind: GroupResource, rows: str) -> Iterator[Live]:
-        for live in self._queries.values():
+    def _within(self, clusters: set[ClusterName]) -> Iterator[Live]:
+        """Yield the queries that have rows of these clusters, and those that have all."""
+        for cluster in sorted({"", *clusters}):
+            yield from self._by_cluster.get(cluster, ())
+
+    def _about(self, item: ObjectRef, rows: str, clusters: set[ClusterName]) -> Iterator[Live]:
+        """Yield those of them that ask about an object."""
+        for live in self._within(clusters):
             source = live.plan.source
-            if source.rows == rows and kind in source.kinds:
+            if source.rows == rows and source.takes(item):
                 yield live
 
     def _all(self, live: Live) -> Iterable[Asked]:
@@ -274,7 +296,7 @@ class QueryTables:
         going = (
             [only] if only is not None else [p for p, e in self._destinations.items() if uid in e]
         )
-        for live in self._queries.values():
+        for live in self._within({placement.cluster for placement in going}):
             found: dict[Asked, None] = {}
             for placement in going:
                 if live.takes(placement):
@@ -300,11 +322,16 @@ class QueryTables:
         """Return the first placement by name that leads to a row; None: there is no such row."""
         item, uid = asked
         rows = live.plan.source.rows
-        going: Iterable[ObjectRef]
+        going: Collection[ObjectRef]
         if rows == COPIES:
             going = self._selecting.get(item, ())
+            if len(going) == 1:
+                # Nearly always, and this is asked for every row.
+                (only,) = going
+                there = uid in self._destinations.get(only, _NOWHERE)
+                return only if there and live.takes(only) else None
         elif rows == UPSYNCED:
-            going = (p for p, rules in self._upsyncs.items() if any(r.covers(item) for r in rules))
+            going = [p for p, rules in self._upsyncs.items() if any(r.covers(item) for r in rules)]
         else:
             going = self._destinations
         found = [
@@ -357,11 +384,9 @@ class QueryTables:
         if held.get(item, _NO_COPIES).get(uid) == copy:
             return
         asked = Asked(item, uid)
-        touched = [
-            (live, asked)
-            for live in self._about(item.group_resource, rows)
-            if live.plan.source.takes(item)
-        ]
+        leading = self._selecting.get(item, ()) if rows == COPIES else self._upsyncs
+        clusters = {placement.cluster for placement in leading}
+        touched = [(live, asked) for live in self._about(item, rows, clusters)]
 
         def write() -> None:
             found = held.setdefault(item, {})
@@ -383,11 +408,8 @@ class QueryTables:
         write()
         for live, asked in touched:
             self._add(live, asked)
-        if touched:
-            concerned = {id(live) for live, _ in touched}
-            for ref, live in self._queries.items():
-                if id(live) in concerned:
-                    self._changed(ref)
+        for ref in sorted({live.ref for live, _ in touched}):
+            self._changed(ref)
 
     def _add(self, live: Live, asked: Asked) -> None:
         row = self._row(live, asked)
