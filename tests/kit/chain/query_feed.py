@@ -40,6 +40,7 @@ class Feed:
         self.followed = True
         self.lists = 0
         self.while_listing: Callable[[], None] = lambda: None
+        self.notified: Callable[[ClusterName], None] = lambda _: None
 
     @property
     def inputs(self) -> Feed:
@@ -53,6 +54,9 @@ class Feed:
 
     def follow(self, follower: Any) -> None:
         self.followers.append(follower)
+
+    def when_read(self, notify: Callable[[ClusterName], None]) -> None:
+        self.notified = notify
 
     def mailbox_uid(self, cluster: ClusterName) -> str:
         return cluster.removeprefix("mb-") if cluster.startswith("mb-") else ""

@@ -86,9 +86,11 @@ class Hub(summarizer_hub.Hub):
         status = summarizer_hub.running(ready)
         await self.report(edge, DEPLOYMENTS, name, space, status)
 
-    async def ask(self, name: str, where: str = "root:wmw", **spec: Any) -> None:
+    async def ask(
+        self, name: str, where: str = "root:wmw", source: Object = DEPLOYED, **spec: Any
+    ) -> None:
         body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "StatusQuery"}
-        whole = {"from": DEPLOYED, **spec}
+        whole = {"from": source, **spec}
         if "select" not in whole:
             whole.setdefault("aggregates", [COUNT])
         obj = {**body, "metadata": {"name": name}, "spec": whole}

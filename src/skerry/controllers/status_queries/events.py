@@ -84,6 +84,7 @@ class QueryInputs:
         # Of kinds being read: whatever was seen meanwhile is newer than what is listed.
         self._seen: dict[GroupResource, set[tuple[ObjectRef, str]]] = {}
         feed.inputs.follow(self)
+        feed.inputs.when_read(self.cluster_read)
 
     def scope_of(self, ref: ObjectRef) -> ClusterName:
         """Return whose rows a query has; empty: everybody's."""
@@ -275,6 +276,12 @@ class QueryInputs:
         if self.known:
             upsync = {"upsync": ((obj or {}).get("spec") or {}).get("upsync")}
             self.tables.put_upsync(placement, scope_of(upsync).upsync)
+
+    def cluster_read(self, cluster: ClusterName) -> None:
+        """Enqueue the queries that depend on what a workspace serves."""
+        for ref in self.known:
+            if self.scope_of(ref) in ("", cluster):
+                self._enqueue(ref)
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         """Take the labels of a Location."""

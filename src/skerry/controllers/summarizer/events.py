@@ -98,10 +98,15 @@ class SummaryInputs:
         self._holds: dict[ClusterName, Hold] = {}
         self._watched: list[tuple[Kind, Index]] = []
         self._followers: list[Follower] = []
+        self._when_read: list[Callable[[ClusterName], None]] = []
 
     def follow(self, follower: Follower) -> None:
         """Have *follower* notified from now on; what is there already is in the tables."""
         self._followers.append(follower)
+
+    def when_read(self, notify: Callable[[ClusterName], None]) -> None:
+        """Have *notify* called with each workspace of which everything it serves was read."""
+        self._when_read.append(notify)
 
     def mailbox_uid(self, cluster: ClusterName) -> str:
         """Return the UID of the SyncTarget whose mailbox a cluster is; empty when it is none."""
@@ -249,6 +254,8 @@ class SummaryInputs:
             if kind.group_resource in gone:
                 self._drop(kind, obj)
         self._settle()
+        for notify in self._when_read:
+            notify(cluster)
 
     # -- how the tables are written ----------------------------------------------------------
 

@@ -292,8 +292,8 @@ class KindWatches:
     def _lose(self, cluster: ClusterName, kinds: frozenset[Kind]) -> None:
         before = self._served.get(cluster, frozenset())
         served = {kind.group_resource for kind in kinds}
-        self._inputs.unserved(cluster, [k for k in before if k.group_resource not in served])
         self._served[cluster] = kinds
+        self._inputs.unserved(cluster, [k for k in before if k.group_resource not in served])
 
     def _informer(self, kind: Kind, extent: _Extent) -> Informer:
         known = self._informers.get((kind, extent))

@@ -177,3 +177,13 @@ async def test_an_edited_query_starts_anew() -> None:
     for key in world.kinds:
         await world.inputs.read(key)
     assert world.rows(ref) == []
+
+
+async def test_what_a_workspace_serves_concerns_its_queries_and_those_that_see_all() -> None:
+    world = World()
+    own, all_, _ = [
+        await world.ask(query("q", COUNT, cluster=cluster)) for cluster in ("wmw", "espw", "bank")
+    ]
+    world.enqueued.clear()
+    world.feed.notified("wmw")
+    assert sorted(world.enqueued) == sorted([own, all_])
