@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import ipaddress
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +26,16 @@ Flag = Callable[[Command], Command]
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _networks(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what is no network, before anything is made."""
+    for text in given:
+        try:
+            ipaddress.ip_network(text)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}: want a network such as 10.1.0.0/16") from error
+    return given
 
 
 def log_flags(format_flag: str = "--log-format", verbosity: int = 2) -> list[Flag]:
@@ -107,6 +118,7 @@ _SERVER_FLAGS: list[Flag] = [
         "--webhook-network",
         multiple=True,
         metavar="CIDR",
+        callback=_networks,
         help="Network in which webhooks may be called; repeatable. By default a plain server calls "
         "them anywhere, a hub nowhere.",
     ),

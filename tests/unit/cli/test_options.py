@@ -69,6 +69,8 @@ def test_flags_reach_their_settings(tmp_path: Path) -> None:
         ("serve", "--store", "paper"),
         ("serve", "--token-auth-file", "/nowhere"),
         ("serve", "--unknown"),
+        ("hub", "--webhook-network", "10.0.0.1/8"),
+        ("hub", "--webhook-network", "everywhere"),
         ("sail",),
     ],
 )

@@ -47,6 +47,9 @@ from skerry.server.request.versions import Versions
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store
 
+# What is written here is the pod; what webhooks would expect to be shown is the Binding.
+_NOT_SENT = frozenset(("binding",))
+
 
 class WebhookSource:
     """The webhooks of one kind of every cluster, kept up from their configurations."""
@@ -107,6 +110,8 @@ class _Webhooks:
         exporter = around.exporter(call) if call.resource.identity else ""
         found = self._source.of(exporter or cluster)
         if not found or operation.type in NOT_REVIEWED or around.inert(cluster, operation.obj):
+            return ()
+        if operation.subresource in _NOT_SENT:
             return ()
         return found
 

@@ -217,6 +217,23 @@ def definition(*versions: str) -> dict[str, Any]:
     }
 
 
+async def test_a_binding_is_not_sent_as_the_pod_it_changes() -> None:
+    rules = [{**CONFIG_MAPS, "operations": ["*"], "resources": ["pods/*"]}]
+    pods = "/api/v1/namespaces/default/pods"
+    async with webhook_server() as hooks, serving() as server:
+        await server.create(
+            "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}}
+        )
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        await server.create(pods, pod)
+        for kind in (MUTATING, VALIDATING):
+            await configured(server, kind, webhook(hooks.on("/v", deny), rules=rules))
+        target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+        assert (await server.create(f"{pods}/p/binding", target)).status == 201
+        patch = {"status": {"phase": "Running"}}
+        assert (await server.patch(f"{pods}/p/status", patch)).status == 400
+
+
 async def test_configurations_are_never_sent_to_webhooks() -> None:
     async with webhook_server() as hooks, serving() as server:
         for kind in (MUTATING, VALIDATING):
