@@ -1,0 +1,120 @@
+"""Rollouts with every edge controller real, on a hub without sockets; only syncers are played."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from skerry.api.edge import (
+    APPLIED,
+    HEARTBEAT_LEASE,
+    HEARTBEAT_NAMESPACE,
+    PROJECTED,
+    SYNC_ERROR,
+    mailbox_named,
+)
+from skerry.api.errors import AlreadyExists, ApiError, NotFound
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
+from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.kit.timestamps import rfc3339_micro
+from skerry.logic.fleet.placement.heartbeat import LEASES
+from skerry.logic.fleet.syncing.delivery import content_mark
+from skerry.runtime.client import Client, Selection
+from tests.kit.chain.edge_scheduler_hub import PROVIDER
+from tests.kit.chain.rollout_hub import INVENTORY, RolloutHub
+
+CHAIN = ("mailbox", "edge-scheduler", "placement-translator", "summarizer")
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+_EVERY_SECONDS = 0.5
+_LEASE_SECONDS = 60
+
+
+class ChainHub(RolloutHub):
+    """A hub whose edges run what arrives in their mailboxes: one ConfigMap ``page``."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        # What each edge has run, in order; edges that are cut off; texts that edges refuse.
+        self.ran: dict[str, list[str]] = {}
+        self.offline: set[str] = set()
+        self.bad: set[str] = set()
+        self.mailboxes: dict[str, Client] = {}
+
+    async def write(self, text: str) -> None:
+        """Have the workspace's ConfigMap say *text*."""
+        labels = {"goes": "out"}
+        with suppress(AlreadyExists):
+            await self.shop.create(NAMESPACES, {"metadata": {"name": "s", "labels": labels}})
+        body = {"metadata": {"name": "page"}, "data": {"text": text}}
+        try:
+            await self.shop.create(CONFIG_MAPS, body, "s")
+        except AlreadyExists:
+            await self.shop.patch(CONFIG_MAPS, "page", {"data": {"text": text}}, "s")
+
+    @asynccontextmanager
+    async def synced(self) -> AsyncIterator[None]:
+        """Play the syncers while inside."""
+        task = asyncio.create_task(self._sync())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _sync(self) -> None:
+        while True:
+            await self._find()
+            for edge, client in sorted(self.mailboxes.items()):
+                if edge not in self.offline:
+                    with suppress(ApiError):
+                        await self._sync_one(edge, client)
+            await asyncio.sleep(_EVERY_SECONDS)
+
+    async def _find(self) -> None:
+        targets = (await self.at(INVENTORY).list(SYNC_TARGETS)).items
+        names = {each["metadata"]["uid"]: each["metadata"]["name"] for each in targets}
+        for each in (await self.at(PROVIDER).list(WORKSPACES)).items:
+            mailbox = mailbox_named(each["metadata"]["name"])
+            cluster = (each.get("spec") or {}).get("cluster", "")
+            if mailbox is not None and cluster and mailbox.uid in names:
+                self.mailboxes[names[mailbox.uid]] = self.client.for_cluster(cluster)
+
+    async def _sync_one(self, edge: str, client: Client) -> None:
+        spec = {
+            "leaseDurationSeconds": _LEASE_SECONDS,
+            "renewTime": rfc3339_micro(self.clock.now()),
+        }
+        lease = {"metadata": {"name": HEARTBEAT_LEASE}, "spec": spec}
+        try:
+            await client.patch(LEASES, HEARTBEAT_LEASE, lease, HEARTBEAT_NAMESPACE)
+        except NotFound:
+            await client.create(LEASES, lease, HEARTBEAT_NAMESPACE)
+        copies = f"{PROJECTED}=yes"
+        for each in (await client.list(NAMESPACES, Selection(labels=copies))).items:
+            await self._mark(client, NAMESPACES, each, None)
+        selection = Selection(namespace="s", labels=copies)
+        for each in (await client.list(CONFIG_MAPS, selection)).items:
+            await self._apply(edge, client, each)
+
+    async def _apply(self, edge: str, client: Client, copy: Object) -> None:
+        text = (copy.get("data") or {}).get("text", "")
+        ran = self.ran.setdefault(edge, [])
+        if not ran or ran[-1] != text:
+            ran.append(text)
+        refused = "Rejected: no such page" if text in self.bad else None
+        await self._mark(client, CONFIG_MAPS, copy, refused)
+
+    async def _mark(
+        self, client: Client, gvr: GroupVersionResource, copy: Object, refused: str | None
+    ) -> None:
+        wanted = {SYNC_ERROR: refused, APPLIED: content_mark(copy) if refused is None else None}
+        known = copy["metadata"].get("annotations") or {}
+        if any(known.get(key) != value for key, value in wanted.items()):
+            patch = {"metadata": {"annotations": wanted}}
+            metadata = copy["metadata"]
+            await client.patch(gvr, metadata["name"], patch, metadata.get("namespace", ""))

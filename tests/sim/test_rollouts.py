@@ -1,0 +1,126 @@
+"""Rollouts with every controller real, faults on their way, and edges that come and go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+
+from skerry.api.edge import PLACEMENT_REVISIONS
+from tests.kit.chain.building import equal
+from tests.kit.chain.rollout_chain import CHAIN, ChainHub
+from tests.kit.chain.rollout_hub import WORKLOAD
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import virtual
+
+SEEDS = int(os.environ.get("SKERRY_SIM_SEEDS", "1"))
+WAVES = [{"name": "canary", "selector": equal(ring="canary")}]
+QUICK = {
+    "settle": {"quiet": "2s", "longest": "10s"},
+    "judge": {"minReady": "2s", "deadline": "2m"},
+    "waves": WAVES,
+}
+
+
+@asynccontextmanager
+async def chain(edges: int, seed: int = 1, **spec: Any) -> AsyncIterator[ChainHub]:
+    """Run everything, with a first page everywhere."""
+    hub = ChainHub(seed)
+    async with hub.running("shop", "imw"), hub.synced(), hub.controlled(*CHAIN):
+        await hub.fleet(edges)
+        await hub.write("one")
+        await hub.place(WORKLOAD, "web", equal(env="prod"), namespaceSelector=equal(goes="out"))
+        await hub.roll_out(**{**QUICK, **spec})
+        await hub.settle(30)
+        assert await hub.phase() == "Completed"
+        yield hub
+
+
+def running(hub: ChainHub) -> dict[str, str]:
+    return {edge: ran[-1] for edge, ran in hub.ran.items() if ran}
+
+
+@virtual
+async def test_a_good_page_goes_to_the_canary_first_and_then_everywhere() -> None:
+    async with chain(4) as hub:
+        assert running(hub) == dict.fromkeys(("e1", "e2", "e3", "e4"), "one")
+        await hub.write("two")
+        await hub.settle(5)
+        assert running(hub) == {"e1": "two", "e2": "one", "e3": "one", "e4": "one"}
+        await hub.settle(40)
+        assert set(running(hub).values()) == {"two"}
+        assert await hub.phase() == "Completed"
+
+
+@virtual
+async def test_a_bad_page_returns_and_nobody_beyond_the_canary_ever_ran_it() -> None:
+    async with chain(4) as hub:
+        hub.bad.add("broken")
+        await hub.write("broken")
+        await hub.settle(60)
+        assert await hub.phase() == "RolledBack"
+        assert set(running(hub).values()) == {"one"}
+        assert {edge for edge, ran in hub.ran.items() if "broken" in ran} == {"e1"}
+        revisions = (await hub.shop.list(PLACEMENT_REVISIONS)).items
+        verdicts = {each["spec"]["number"]: each["status"]["verdict"] for each in revisions}
+        assert verdicts == {1: "Good", 2: "Bad"}
+        await hub.write("one")
+        await hub.settle(40)
+        assert await hub.phase() == "Completed"
+        await hub.write("three")
+        await hub.settle(60)
+        assert set(running(hub).values()) == {"three"}
+
+
+@virtual
+async def test_edges_that_are_offline_throughout_neither_delay_nor_fail_it() -> None:
+    async with chain(4) as hub:
+        hub.offline |= {"e3", "e4"}
+        await hub.settle(500)
+        await hub.write("two")
+        await hub.settle(60)
+        assert await hub.phase() == "Completed"
+        assert running(hub) == {"e1": "two", "e2": "two", "e3": "one", "e4": "one"}
+        hub.offline.clear()
+        await hub.settle(60)
+        assert set(running(hub).values()) == {"two"}
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@virtual
+async def test_whatever_happens_bad_pages_stay_with_the_canary_and_good_ones_arrive(
+    seed: int,
+) -> None:
+    random = Random(seed)
+    hub = ChainHub(seed, Rates(0.02, 0.02, 0.01, 0.01, 0.01))
+    hub.bad.add("broken")
+    async with hub.running("shop", "imw"), hub.synced():
+        await hub.fleet(4)
+        await hub.write("one")
+        await hub.place(WORKLOAD, "web", equal(env="prod"), namespaceSelector=equal(goes="out"))
+        await hub.roll_out(**QUICK)
+        for step in range(4):
+            # Whoever ran is killed here, and begins anew.
+            async with hub.controlled(*CHAIN):
+                await hub.settle(random.choice([7, 25, 60]))
+                match random.randint(0, 3):
+                    case 0:
+                        await hub.write("broken")
+                    case 1:
+                        await hub.write(f"page {step}")
+                    case 2:
+                        hub.offline ^= {random.choice(["e2", "e3", "e4"])}
+                    case _:
+                        await hub.fleet(5)
+                await hub.settle(random.choice([1, 3, 20]))
+        hub.offline.clear()
+        async with hub.controlled(*CHAIN):
+            await hub.write("last")
+            await hub.settle(400)
+        assert await hub.phase() == "Completed", await hub.rollout()
+        assert set(running(hub).values()) == {"last"}
+        assert {edge for edge, ran in hub.ran.items() if "broken" in ran} <= {"e1"}
