@@ -22,7 +22,7 @@ _SHELL = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```(shell|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Between the outputs of two blocks.
 _END_OF_BLOCK = "=== end of block"
-_NAMES = ("north", "south")
+_NAMES = ("north", "south", "west")
 
 Run = Callable[[str], str]
 
@@ -68,7 +68,17 @@ def test_the_tutorial_works_as_printed(run: Run) -> None:
 
 @pytest.mark.timeout(600)
 def test_when_things_go_wrong_the_fleet_is_shown_as_it_is(run: Run) -> None:
-    blocks = _BLOCK.findall((_PAGES / "when-things-go-wrong.md").read_text())
+    _assert_as_printed(run, "when-things-go-wrong.md")
+
+
+@pytest.mark.timeout(600)
+def test_a_bad_image_stays_with_the_canary_and_everything_returns(run: Run) -> None:
+    _assert_as_printed(run, "break-a-canary.md")
+
+
+def _assert_as_printed(run: Run, page: str) -> None:
+    """Run the commands of a page, and look for what it shows in what they print."""
+    blocks = _BLOCK.findall((_PAGES / page).read_text())
     commands = [block for kind, block in blocks if kind == "shell"]
     parts = run("".join(f"{each}echo '{_END_OF_BLOCK}'\n" for each in commands)).split(
         _END_OF_BLOCK

@@ -46,12 +46,12 @@ def running(hub: ChainHub) -> dict[str, str]:
 
 @virtual
 async def test_a_good_page_goes_to_the_canary_first_and_then_everywhere() -> None:
-    async with chain(4) as hub:
+    async with chain(4, judge={"minReady": "20s"}) as hub:
         assert running(hub) == dict.fromkeys(("e1", "e2", "e3", "e4"), "one")
         await hub.write("two")
-        await hub.settle(5)
+        await hub.settle(10)
         assert running(hub) == {"e1": "two", "e2": "one", "e3": "one", "e4": "one"}
-        await hub.settle(40)
+        await hub.settle(70)
         assert set(running(hub).values()) == {"two"}
         assert await hub.phase() == "Completed"
 

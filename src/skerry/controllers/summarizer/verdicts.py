@@ -19,6 +19,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.feed import StatusFeed
 from skerry.controllers.summarizer.projections import BY_PLACEMENT, Kind, lean_metadata
+from skerry.controllers.summarizer.watches import travels
 from skerry.kit.clock import Clock
 from skerry.logic.fleet.placement.slices import assigned_in, destinations_in
 from skerry.logic.fleet.revision.noted import noted_revisions
@@ -303,13 +304,13 @@ class Judge:
         return wait <= 0, wait
 
     def _items(self, ref: ObjectRef, revision: int) -> list[Item]:
-        """Return the objects of a revision; while there is none, those that are selected now."""
+        """Return the objects of a revision that go to edges; without one, those selected now."""
         selected = self._tables.selected.of(ref)
         pages = self._revisions.index.by(BY_PLACEMENT, (ref.cluster, ref.name, revision))
         found = [ObjectRef("", *each) for page in pages for each in page["spec"]["items"]]
         if not found:
             return [Item(item, has_status) for item, has_status in selected.items()]
-        return [Item(item, selected.get(item)) for item in found]
+        return [Item(item, selected.get(item)) for item in found if travels(item.group_resource)]
 
 
 def decide_verdicts(observed: ObservedVerdicts) -> Plan:

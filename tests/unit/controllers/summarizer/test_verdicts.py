@@ -38,7 +38,10 @@ class JudgedHub(Hub):
         await self.assign(e1=41, e2=41)
         for number in (41, 42):
             items = [{"group": "apps", "resource": "deployments", "namespace": "shop",
-                      "name": "web", "digest": "ab"}]  # fmt: skip
+                      "name": "web", "digest": "ab"},
+                     # Of the mailbox only: no edge will ever report it.
+                     {"group": "apis.kcp.io", "resource": "apibindings", "name": "b",
+                      "digest": "ab"}]  # fmt: skip
             spec = {"placement": "web", "number": number, "digest": f"{number}", "items": items,
                     "inputs": {"what": "00"}, "page": {"number": 1, "of": 1}}  # fmt: skip
             body = {"apiVersion": EDGE, "kind": "PlacementRevision", "spec": spec}
