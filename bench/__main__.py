@@ -17,6 +17,7 @@ SUITES = (
     "scheduler_wire",
     "workspaces",
     "placement",
+    "history",
     "translator",
     "summary",
     "query",

@@ -93,11 +93,11 @@ async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
 
 
 @contextlib.contextmanager
-def controlling(hub: Measured, *names: str) -> Iterator[Measured]:
+def controlling(hub: Measured, *names: str, flags: Sequence[str] = ()) -> Iterator[Measured]:
     """Run edge controllers of ours, all if none is named, in one process against *hub*."""
     only = [word for name in names for word in ("--only", name)]
-    flags = ["--espw-path", PROVIDER, "-v", "0", "--server-bind-address", "127.0.0.1:0"]
-    command = [sys.executable, "-m", "skerry.cli", "controllers", *only, *flags]
+    where = ["--espw-path", PROVIDER, "-v", "0", "--server-bind-address", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "skerry.cli", "controllers", *only, *where, *flags]
     process = subprocess.Popen([*command, "--kubeconfig", str(hub.kubeconfig)], text=True)
     try:
         yield Measured(hub.server, hub.kubeconfig, process)

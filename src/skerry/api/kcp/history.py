@@ -92,6 +92,10 @@ def _unchanged() -> str:
 
 
 def _fields() -> dict[str, Raw]:
+    return {**_decided(), **_caused(), **_chained()}
+
+
+def _decided() -> dict[str, Raw]:
     return {
         "time": moment("When it was decided, by the clock of the hub's controllers."),
         "placement": struct(
@@ -108,6 +112,11 @@ def _fields() -> dict[str, Raw]:
         "to": whole("Revision that the destinations have from here on.", format="int64"),
         "object": _object(),
         "destinations": _destinations(),
+    }
+
+
+def _caused() -> dict[str, Raw]:
+    return {
         "reason": struct(
             {
                 "code": text("One word for why.", maxLength=64),
@@ -127,6 +136,11 @@ def _fields() -> dict[str, Raw]:
             "Who decided.",
             required=("controller",),
         ),
+    }
+
+
+def _chained() -> dict[str, Raw]:
+    return {
         "page": struct(
             {
                 "number": whole("Number of this record, from 1.", format="int32", minimum=1),

@@ -40,12 +40,8 @@ from skerry.controllers.edge_scheduler.guard_status import (
     decide_guard,
 )
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.history import (
-    HistoryWriter,
-    Members,
-    Recording,
-    recording_of,
-)
+from skerry.controllers.edge_scheduler.history import Members, Recording
+from skerry.controllers.edge_scheduler.history_writer import HistoryWriter, recording_of
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import (
@@ -183,17 +179,7 @@ class EdgeScheduler:
         self._memory = PlacementMemory(
             self._consent, self._guards.state, self._rollouts(rollouts) if rollouts else None
         )
-        self._handlers = EventHandlers(
-            self.index,
-            overlay.take_echo,
-            self._memory.causes,
-            self.queue.add,
-            self._enqueue_status,
-            self._follow_workspaces,
-            self._consent.enqueue,
-            self._guards,
-            is_started=self._is_started,
-        )
+        self._handlers = self._event_handlers(overlay)
         self._observer = Observer(
             self.index,
             placements,
@@ -212,6 +198,37 @@ class EdgeScheduler:
         self._informers = informers
         slices.add_handler(self._handlers.slice_changed)
         placements.add_handler(self._handlers.placement_changed)
+        self._slices = self._slice_loop(overlay, informers, workers, max_destinations, floor=floor)
+        self._status = self._status_loop(informers)
+        self._reports: list[Controller[Any, Any]] = []
+        if grants is not None:
+            self._reports.append(self._consent_loop(*grants, informers))
+        if guards is not None:
+            self._reports.append(self._guard_loop(guards, placements, informers))
+
+    def _event_handlers(self, overlay: InformerOverlay) -> EventHandlers:
+        return EventHandlers(
+            self.index,
+            overlay.take_echo,
+            self._memory.causes,
+            self.queue.add,
+            self._enqueue_status,
+            self._follow_workspaces,
+            self._consent.enqueue,
+            self._guards,
+            is_started=self._is_started,
+        )
+
+    def _slice_loop(
+        self,
+        overlay: InformerOverlay,
+        informers: list[Informer],
+        workers: int,
+        max_destinations: int,
+        *,
+        floor: bool,
+    ) -> Controller[ObjectRef, Observed | Gone]:
+        edge = self._views.edge
         executor = LoggingExecutor(
             edge.client,
             overlay,
@@ -227,13 +244,7 @@ class EdgeScheduler:
             lambda observed: decide(observed, max_destinations, floor=floor),
             executor,
         )
-        self._slices = edge.controller(NAME, reconciler, self.queue, informers, workers)
-        self._status = self._status_loop(informers)
-        self._reports: list[Controller[Any, Any]] = []
-        if grants is not None:
-            self._reports.append(self._consent_loop(*grants, informers))
-        if guards is not None:
-            self._reports.append(self._guard_loop(guards, placements, informers))
+        return edge.controller(NAME, reconciler, self.queue, informers, workers)
 
     def _status_loop(self, informers: list[Informer]) -> Controller[ObjectRef, ObservedStatus]:
         edge = self._views.edge
@@ -395,6 +406,7 @@ class EdgeScheduler:
     async def run(self) -> None:
         """Work until cancelled; may be run again afterwards, as leadership comes and goes."""
         self._consent.running.clear()
+        self._memory.causes.begin()
         if self._history is not None:
             self._history.clear()
         _log.info("starting controller", v=0)

@@ -25,7 +25,7 @@ from skerry.api.objects import Object, labels_of
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.memory import Causes
-from skerry.controllers.edge_scheduler.observe import NAME, Cause
+from skerry.controllers.edge_scheduler.observe import CREATED, NAME, Cause
 from skerry.kit.log import Logger
 from skerry.logic.fleet.guards.spec import guard_of
 from skerry.logic.fleet.placement.consent_record import is_enforced
@@ -245,7 +245,7 @@ def _change(old: Object | None, new: Object | None) -> str:
     if new is None:
         return "deleted"
     if old is None:
-        return "created"
+        return CREATED
     before, after = labels_of(old), labels_of(new)
     if before != after:
         words = [f"{key}={after[key]}" for key in after if before.get(key) != after[key]]

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.decide import SlicePlan
-from skerry.controllers.edge_scheduler.history import HistoryWriter, ended
+from skerry.controllers.edge_scheduler.history import ended
+from skerry.controllers.edge_scheduler.history_writer import HistoryWriter
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import NAME, Cause, Gone
 from skerry.kit.log import Logger

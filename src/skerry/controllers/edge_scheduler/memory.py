@@ -32,6 +32,13 @@ class Causes:
         known.appendleft(cause)
         self._causes[ref] = known, count + 1
 
+    def begin(self) -> None:
+        """Take that we lead from now on: what came before was, or will be found, in the state."""
+        for known, _ in self._causes.values():
+            was = [each._replace(initial=True) for each in known]
+            known.clear()
+            known.extend(was)
+
     def of(self, ref: ObjectRef) -> Gathered:
         """Return what enqueued a placement."""
         found = self._causes.get(ref)

@@ -45,6 +45,9 @@ _MAX_NAMED = 5
 _log = Logger(NAME)
 
 
+CREATED = "created"
+
+
 class Cause(NamedTuple):
     """The object whose event enqueued a placement, and what is known of its change.
 

@@ -1,6 +1,7 @@
 """Whether records follow each other without a gap.
 
-Each record names the digest of the one before, of the same placement and controller. A checkpoint
+Each record names the digest of the one before, of the same placement and controller; a placement
+that was deleted and made anew under its name is another and begins a chain of its own. A checkpoint
 names the last digest of every controller that it stands for, so what retention dropped is no gap.
 """
 
@@ -24,7 +25,7 @@ class Break(NamedTuple):
 def verify(objects: Sequence[Object]) -> list[Break]:
     """Return every break in the records of one placement, given in order; the first is first."""
     found: list[Break] = []
-    heads: dict[str, str | None] = {}
+    heads: dict[tuple[str, str], str] = {}
     # What a checkpoint stands for may follow, if retention has not dropped it yet.
     standing_for: dict[str, str] = {}
     for obj in objects:
@@ -38,12 +39,12 @@ def verify(objects: Sequence[Object]) -> list[Break]:
         if record.change == "Checkpoint" and obj.get("chains") is not None:
             standing_for |= {each["controller"]: each["digest"] for each in obj["chains"]}
             continue
-        expected = heads.get(controller)
+        expected = heads.get((record.uid, controller))
         previous = obj.get("previous")
         stands = standing_for.get(controller)
         if previous != expected and (stands is None or previous != stands):
             found.append(Break(name, _gap(expected, previous, stands)))
-        heads[controller] = digest(obj)
+        heads[record.uid, controller] = digest(obj)
     return found
 
 

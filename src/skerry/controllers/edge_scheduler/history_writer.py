@@ -1,0 +1,281 @@
+"""Writes DecisionRecords, chained to what was recorded before, and remembers the end of the chain.
+
+Where the server will not take a record, because the workspace is full or does not serve the kind,
+slices are written all the same: history must not stop placement. The next record then begins with
+a checkpoint of what the slices hold, as it does for slices that are older than their history.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from skerry.api.edge import (
+    CHANGED_BY,
+    DECIDED_BY,
+    DECISION_RECORDS,
+    HISTORY_RETENTION,
+    SOURCE_PLACEMENT,
+)
+from skerry.api.errors import ApiError
+from skerry.api.objects import Object, revision_of
+from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.history import DELETED, Members, Recording, Story
+from skerry.controllers.edge_scheduler.observe import NAME
+from skerry.kit.log import Logger
+from skerry.logic.fleet.history.difference import Why
+from skerry.logic.fleet.history.record import (
+    Decision,
+    Head,
+    Maker,
+    Reason,
+    digest,
+    in_order,
+    order_of,
+    records_of,
+)
+from skerry.logic.fleet.history.retention import InvalidRetention, Limits, limits_of
+from skerry.logic.fleet.placement.slices import label_for
+from skerry.logic.machinery.plan import Create, Plan, Target
+from skerry.runtime.client import Client, Selection
+from skerry.runtime.execute import Executor, Outcome
+from skerry.runtime.metrics import RuntimeMetrics
+
+# Decisions of one placement within a second that get records of their own. Beyond, its next
+# reconcile waits until the second is over: a storm of changes becomes few records of many causes.
+_MAX_PER_SECOND = 10
+_BEGINS = Reason("HistoryBegins", "what the slices held when records began")
+# The server will never take it: forbidden or full, not served there, too large, invalid.
+_REFUSALS = (400, 403, 404, 413, 422)
+
+_log = Logger(NAME)
+
+
+@dataclass(slots=True)
+class _Chain:
+    """What is known of the records of one placement."""
+
+    head: Head | None
+    uid: str = ""
+    # Contents of records that no slice has followed yet: a plan that failed between the two.
+    unsettled: set[str] = field(default_factory=set)
+    # What is there may not tell the whole story: a record was refused, or we do not know whether
+    # all slices followed.
+    has_gap: bool = False
+    # Read from the server, and not written by us since.
+    recalled: bool = False
+
+
+class HistoryWriter:
+    """Writes what was decided, chained to what was recorded before."""
+
+    def __init__(
+        self,
+        client: Client,
+        maker: Maker,
+        members: Members,
+        slices: Callable[[], Iterable[Object]],
+        *,
+        metrics: RuntimeMetrics,
+        dry_run: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        """*slices* returns those that are cached.
+
+        *limits* are those of placements that have no annotation of their own.
+        """
+        self.members = members
+        self._slices = slices
+        self._client = client
+        self._clock = client.clock
+        self._maker = maker
+        self._limits = limits or Limits()
+        self._dry_run = dry_run
+        self._executor = _RecordExecutor(client, NAME, metrics=metrics, dry_run=dry_run)
+        self._chains: dict[ObjectRef, _Chain] = {}
+        self._recent: dict[ObjectRef, deque[float]] = {}
+
+    def clear(self) -> None:
+        """Forget what was recorded: another process may have led and recorded since."""
+        self._chains.clear()
+
+    def is_kept(self, placement: Object) -> bool:
+        """Tell whether anything is recorded about a placement."""
+        text = (placement["metadata"].get("annotations") or {}).get(HISTORY_RETENTION)
+        try:
+            return not limits_of(text, self._limits).is_off
+        except InvalidRetention:
+            return not self._limits.is_off
+
+    def wait_seconds(self, ref: ObjectRef) -> float:
+        """Return how long a placement with that many decisions of late is to wait; mostly 0."""
+        recent = self._recent.get(ref)
+        if recent is None or len(recent) < _MAX_PER_SECOND:
+            return 0.0
+        return max(0.0, recent[0] + 1.0 - self._clock.monotonic())
+
+    async def write(self, ref: ObjectRef, story: Story) -> None:
+        """Record what is about to happen; returns when it is in the store, or cannot be."""
+        for decision in story.decisions:
+            if decision.change == "Joined":
+                self.members.note(each.destination for each in decision.standings)
+        self.members.prune(self._slices)
+        chain = self._chains.get(ref)
+        if chain is None or chain.uid not in ("", story.subject.uid):
+            chain = _Chain(None) if story.is_first else await self._recall(ref, story)
+        made = self._made(chain, story)
+        if not made:
+            return
+        try:
+            outcomes = await self._executor.execute(Plan([_create(ref, each) for each in made]))
+        except ApiError as error:
+            self._chains.pop(ref, None)
+            if error.code not in _REFUSALS:
+                raise
+            _log.warning("decision not recorded", key=ref.qualified_name, error=str(error))
+            self._chains[ref] = _Chain(chain.head, story.subject.uid, has_gap=True)
+            return
+        except BaseException:
+            self._chains.pop(ref, None)  # what of it is written is to be read again
+            raise
+        if not self._dry_run:
+            self._note(ref, story, chain, made, outcomes)
+
+    def _note(
+        self,
+        ref: ObjectRef,
+        story: Story,
+        chain: _Chain,
+        made: list[Object],
+        outcomes: Iterable[Outcome],
+    ) -> None:
+        """Remember what was written, and when."""
+        recent = self._recent.setdefault(ref, deque(maxlen=_MAX_PER_SECOND))
+        recent.append(self._clock.monotonic())
+        if any(outcome.result == "exists" for outcome in outcomes):
+            # Somebody else decided the same: what follows must follow theirs.
+            self._chains.pop(ref, None)
+            return
+        last = made[-1]
+        order = order_of(last["metadata"]["name"])
+        if order is not None:
+            chain.head = Head(order, digest(last))
+        chain.unsettled = _contents(made)
+        chain.uid, chain.has_gap = story.subject.uid, story.is_incomplete
+        chain.recalled = False
+        self._chains[ref] = chain
+
+    def settled(self, ref: ObjectRef) -> None:
+        """Take that the slices are as was recorded."""
+        chain = self._chains.get(ref)
+        if chain is not None:
+            chain.unsettled.clear()
+
+    async def end(self, ref: ObjectRef, story: Story | None) -> None:
+        """Record the end of a placement of which something is recorded."""
+        if story is not None:
+            chain = self._chains.get(ref) or await self._recall(ref, story)
+            if chain.head is not None and chain.uid == story.subject.uid:
+                await self.write(ref, replace(story, follows=chain.head.order.revision))
+        self._chains.pop(ref, None)
+        self._recent.pop(ref, None)
+
+    def _made(self, chain: _Chain, story: Story) -> list[Object]:
+        """Return the records to write; none where all of them are written and wait for slices."""
+        made = self._records(chain, story, story.decisions)
+        contents = _contents(made)
+        if chain.unsettled and chain.unsettled == contents:
+            return []
+        changed_mind = bool(chain.unsettled)
+        doubtful = chain.has_gap or (chain.recalled and story.pages > 1)
+        unknown = chain.head is None
+        if changed_mind or doubtful or (unknown and story.present):
+            begin = Decision("Checkpoint", story.present, _BEGINS)
+            made = self._records(chain, story, (begin, *story.decisions))
+        chain.unsettled.clear()
+        return made
+
+    def _records(self, chain: _Chain, story: Story, found: Iterable[Decision]) -> list[Object]:
+        return records_of(
+            found,
+            story.subject,
+            self._maker,
+            follows=story.follows,
+            head=chain.head,
+            now=self._clock.now(),
+        )
+
+    async def _recall(self, ref: ObjectRef, story: Story) -> _Chain:
+        """Read the end of the records of a placement; once, when something is to be recorded."""
+        client = self._client.for_cluster(ref.cluster)
+        labels = f"{SOURCE_PLACEMENT}={label_for(ref.name)},{DECIDED_BY}={self._maker.controller}"
+        selection = Selection(labels=labels, metadata_only=True)
+        try:
+            listed = await client.list(DECISION_RECORDS, selection)
+            own = [
+                each
+                for each in in_order(listed.items)
+                if order_of(each["metadata"]["name"]) is not None
+            ]
+            if not own:
+                return self._keep(ref, _Chain(None))
+            last = await client.get(DECISION_RECORDS, own[-1]["metadata"]["name"])
+        except ApiError as error:
+            if error.code not in _REFUSALS:
+                raise
+            return self._keep(ref, _Chain(None))
+        order = order_of(last["metadata"]["name"])
+        uid = str((last.get("placement") or {}).get("uid", ""))
+        if uid != story.subject.uid:
+            return self._keep(ref, _Chain(None))  # a namesake's; a new chain begins
+        head = Head(order, digest(last)) if order is not None else None
+        late = [
+            each
+            for each in own
+            if revision_of(each["metadata"].get("resourceVersion")) > story.follows
+        ]
+        return self._keep(ref, _Chain(head, uid, _contents(late), recalled=True))
+
+    def _keep(self, ref: ObjectRef, chain: _Chain) -> _Chain:
+        self._chains[ref] = chain
+        return chain
+
+
+def _contents(records: Iterable[Object]) -> set[str]:
+    """Return what records are named for."""
+    orders = (order_of(each["metadata"]["name"]) for each in records)
+    return {each.content for each in orders if each is not None and not each.checkpoint}
+
+
+class _RecordExecutor(Executor):
+    """Sends records without asking for them back."""
+
+    def __init__(
+        self, client: Client, controller: str, *, metrics: RuntimeMetrics, dry_run: bool
+    ) -> None:
+        super().__init__(client, controller, metrics=metrics, dry_run=dry_run)
+        self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
+
+
+def _create(ref: ObjectRef, record: Object) -> Create:
+    target = Target(DECISION_RECORDS, record["metadata"]["name"], cluster=ref.cluster)
+    return Create(target, record, reason=record["change"])
+
+
+def recording_of(
+    writer: HistoryWriter, why_joined: Why, why_left: Why, placement: Object
+) -> Recording | None:
+    """Return what the decisions about a placement are recorded with; None where none are kept."""
+    if not writer.is_kept(placement):
+        return None
+    metadata = placement["metadata"]
+    deleted = metadata.get("deletionTimestamp") is not None
+    return Recording(
+        int(metadata.get("generation") or 0),
+        str(metadata.get("resourceVersion", "")),
+        (metadata.get("annotations") or {}).get(CHANGED_BY, ""),
+        writer.members.get,
+        why_joined,
+        (lambda _: DELETED) if deleted else why_left,
+    )
