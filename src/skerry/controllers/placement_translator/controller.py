@@ -143,14 +143,7 @@ class PlacementTranslator:
             enqueue_status=self._enqueue_status,
             follow_grants=self._follow_grants,
         )
-        self.guards = GuardedObjects(
-            workspaces,
-            self.tables.route,
-            context.client.clock.now,
-            self._handlers.mark,
-            self._enqueue_status,
-            views.exporter or "",
-        )
+        self.guards = self._guarded(views.exporter)
         self._guarded_workspaces: Informer | None = None
         self._feeds = Feeds(
             context.client,
@@ -175,6 +168,16 @@ class PlacementTranslator:
         if inputs.rollouts is not None:
             self._loops.append(self._cut_loop(views.edge.client))
             self._sweeper = self._new_sweeper(views.edge.client, inputs.rollouts)
+
+    def _guarded(self, exporter: ClusterName | None) -> GuardedObjects:
+        return GuardedObjects(
+            self.tables.workspaces,
+            self.tables.route,
+            self._context.client.clock.now,
+            self._handlers.mark,
+            self._enqueue_status,
+            exporter or "",
+        )
 
     def _listen(self) -> None:
         handlers, inputs = self._handlers, self._inputs

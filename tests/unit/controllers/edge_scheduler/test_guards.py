@@ -6,7 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from skerry.api.edge import CONFIRM, GUARD_FINALIZER, SliceOwner, edge_placement_ref
+from skerry.api.edge import (
+    CONFIRM,
+    GUARD_FINALIZER,
+    SliceOwner,
+    edge_placement_ref,
+    location_ref,
+    sync_target_ref,
+)
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.guards import (
@@ -20,7 +27,7 @@ from skerry.controllers.edge_scheduler.observe import Observed, Result
 from skerry.logic.fleet.guards.budget import FLOOR_RULE, Rule
 from skerry.logic.fleet.guards.spec import Budget
 from skerry.logic.fleet.placement.destination import DestinationTable
-from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.records import Destination, SyncTarget
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
@@ -137,6 +144,21 @@ def test_what_departs_is_read_page_by_page_and_only_where_guards_are_asked() -> 
     assert found.exempt == frozenset(places(1))
     state.settle(replace(world, guarded=found))
     assert state.observe(world, obj) is None
+
+
+def test_what_an_inventory_took_back_goes_and_what_has_a_sync_target_is_judged() -> None:
+    table = DestinationTable()
+    for number in (1, 2):
+        ref = sync_target_ref("imw", f"t{number}")
+        table.put_sync_target(SyncTarget(ref, f"uid{number}", {}))
+    state = GuardState(table, lambda: NOW)
+    state.examine(P)
+    state.note(P, places(1, 2))
+    world = replace(observed(places(1, 2), ()), refused=(location_ref("imw", "l1"),))
+    found = state.observe(world, placement())
+    assert isinstance(found, Guarded)
+    assert found.exempt == frozenset(places(1))
+    assert state.keeping(sync_target_ref("imw", "t2")) == {P}
 
 
 def test_slices_of_a_namesake_that_was_deleted_say_nothing_of_this_one() -> None:
