@@ -19,6 +19,7 @@ from skerry.logic.fleet.query.rows import (
     Backwards,
     Evaluator,
     Ident,
+    KindEvaluators,
     Row,
     Target,
     own_copy,
@@ -139,3 +140,25 @@ def test_a_copy_withheld_from_a_workspace_is_not_its_own() -> None:
 def test_backwards_orders_the_other_way_round() -> None:
     assert sorted([Backwards(1), Backwards(3), Backwards(2)])[0] == Backwards(3)
     assert hash(Backwards(1)) == hash(Backwards(1))
+
+
+def test_copies_of_several_kinds_keep_different_parts() -> None:
+    spec = {"from": {"apiGroup": "apps", "resources": ["deployments", "daemonsets"]}}
+    plan, _ = plan_of({**spec, "aggregates": SUM, "select": []})
+    assert plan is not None
+    [part] = plan.parts()
+    other = WEB._replace(resource="daemonsets")
+    both = KindEvaluators(
+        {
+            WEB.group_resource: Evaluator(plan, {part.tree: 1}),
+            other.group_resource: Evaluator(plan, {part.tree: 2}),
+        }
+    )
+    where = Destination("inv", "oslo", "st", "u1")
+    rows = [
+        Row(Ident("oslo", WEB, "u1"), where, "web", (REPORT, 3)),
+        Row(Ident("oslo", other, "u1"), where, "web", (REPORT, 9, 4)),
+    ]
+    assert [both.outcome(row).values for row in rows] == [(3,), (4,)]
+    assert both.shown(rows[0], None) == "oslo"
+    assert both.selected(rows[1]) == both.order_key(rows[1]) == ()
