@@ -41,7 +41,7 @@ _MAX_WEBHOOK_MS = 7.0
 
 def _config_map(name: str, **labels: str) -> bytes:
     data = {f"key-{i:02d}": "x" * 60 for i in range(18)}
-    metadata = {"name": name, "labels": labels}
+    metadata = {"name": name, "labels": {"app": "bench", **labels}}
     return json.dumps({"metadata": metadata, "data": data}).encode()
 
 
@@ -158,6 +158,8 @@ async def _while_held(server: Server, released: asyncio.Event, asked: Callable[[
     async with asyncio.timeout(25):
         while asked() < _WAITING // 4:
             await asyncio.sleep(0.05)
+    # Until all have arrived; a handshake takes both processes a millisecond.
+    await asyncio.sleep(5)
     waiting = await _latency(server, "beside")
     released.set()
     outcome = await creating
