@@ -29,6 +29,7 @@ SUITES = (
     "adversary",
     "revocation",
     "guards",
+    "rollout",
     "churn",
 )
 

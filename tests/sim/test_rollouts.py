@@ -78,9 +78,9 @@ async def test_a_bad_page_returns_and_nobody_beyond_the_canary_ever_ran_it() -> 
 
 @virtual
 async def test_edges_that_are_offline_throughout_neither_delay_nor_fail_it() -> None:
-    async with chain(4) as hub:
+    async with chain(4, offline={"after": "30s"}) as hub:
         hub.offline |= {"e3", "e4"}
-        await hub.settle(500)
+        await hub.settle(120)
         await hub.write("two")
         await hub.settle(60)
         assert await hub.phase() == "Completed"

@@ -29,7 +29,7 @@ from tests.kit.chain.rollout_hub import INVENTORY, RolloutHub
 CHAIN = ("mailbox", "edge-scheduler", "placement-translator", "summarizer")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-_EVERY_SECONDS = 0.5
+_EVERY_SECONDS = 1.0
 _LEASE_SECONDS = 60
 
 
