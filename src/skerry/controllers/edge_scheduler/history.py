@@ -56,8 +56,11 @@ class Members:
 
     def lean(self, obj: Object) -> Object:
         """Return what the cache keeps of a slice, and remember who is in it."""
-        self.note(destinations_in(obj))
-        return lean_slice(obj)
+        lean = lean_slice(obj)
+        members = unpacked_members(lean["members"])
+        if any(each not in self._known for each in members):
+            self.note(destinations_in(obj))
+        return lean
 
     def note(self, destinations: Iterable[Destination]) -> None:
         """Remember destinations that are in a slice, or are about to be."""
@@ -99,7 +102,9 @@ class Story:
 
     subject: Subject
     decisions: tuple[Decision, ...]
-    present: tuple[Standing, ...] = ()
+    # Asked for only where a checkpoint is due: there may be ten thousand.
+    present: Callable[[], tuple[Standing, ...]] = tuple
+    is_empty: bool = True
     # The newest revision of a slice there is; what is decided follows from it.
     follows: int = 0
     # Slices that hold the destinations: one is written at once, several one after another.
@@ -139,13 +144,7 @@ def decided(
     difference = Difference(
         tuple(_standing(wanted[each], assigned.get(each)) for each in joined),
         tuple(_standings(left, recording.destination, given)),
-        tuple(
-            Move(
-                _standing(wanted[each], given.get(each)),
-                _standing(wanted[each], assigned.get(each)),
-            )
-            for each in moved
-        ),
+        tuple(_move(wanted[each], given.get(each), assigned.get(each)) for each in moved),
     )
     subject = Subject(observed.ref.name, observed.owner.uid, recording.generation)
     versions = [each["metadata"].get("resourceVersion") for each in observed.slices.values()]
@@ -157,10 +156,20 @@ def decided(
         recording.why_left,
         Because(why_moved(rolled), _rollout_cause(observed)),
     )
-    held = tuple(_standings(present, recording.destination, given))
-    lost = len(difference.left) < len(left)
-    first = not observed.slices and _was_created(observed)
-    return Story(subject, tuple(found), held, follows, len(observed.slices), lost, first)
+    return Story(
+        subject,
+        tuple(found),
+        lambda: tuple(_standings(present, recording.destination, given)),
+        not present,
+        follows,
+        len(observed.slices),
+        is_incomplete=len(difference.left) < len(left),
+        is_first=not observed.slices and _was_created(observed),
+    )
+
+
+def _move(destination: Destination, before: Assigned | None, after: Assigned | None) -> Move:
+    return Move(_standing(destination, before), _standing(destination, after))
 
 
 def _was_created(observed: Observed) -> bool:

@@ -190,8 +190,8 @@ class HistoryWriter:
         changed_mind = bool(chain.unsettled)
         doubtful = chain.has_gap or (chain.recalled and story.pages > 1)
         unknown = chain.head is None
-        if changed_mind or doubtful or (unknown and story.present):
-            begin = Decision("Checkpoint", story.present, _BEGINS)
+        if changed_mind or doubtful or (unknown and not story.is_empty):
+            begin = Decision("Checkpoint", story.present(), _BEGINS)
             made = self._records(chain, story, (begin, *story.decisions))
         chain.unsettled.clear()
         return made
