@@ -77,6 +77,8 @@ class QueryInputs:
         self._enqueue = enqueue
         self._enqueue_kind = enqueue_kind
         self.known: dict[ObjectRef, ParsedQuery] = {}
+        # Queries that are not kept up because all together hold too much, and the sentence for it.
+        self.refused: dict[ObjectRef, str] = {}
         self.tables = QueryTables(enqueue)
         self._layouts: dict[GroupResource, Layout] = {}
         # The version of a kind's layout under which all its objects have been read.
@@ -120,6 +122,7 @@ class QueryInputs:
         first = not self.known
         plan, errors = plan_of(spec)
         self.tables.stop(ref)
+        self.refused.pop(ref, None)
         self.known[ref] = ParsedQuery(spec, plan, tuple(errors))
         if first:
             self._fill()
@@ -130,12 +133,26 @@ class QueryInputs:
         if self.known.pop(ref, None) is None:
             return
         self.tables.stop(ref)
+        # There is room again, perhaps, for those that were refused.
+        again = [each for each in self.refused if each != ref]
+        self.refused.clear()
         self._lay_out()
+        self._start(again)
+        for each in again:
+            self._enqueue(each)
         if not self.known:
             self.tables = QueryTables(self._enqueue)
 
+    def refuse(self, ref: ObjectRef, why: str) -> None:
+        """Hold nothing for a query any more, until it is edited or another one is gone."""
+        self.tables.stop(ref)
+        self.refused[ref] = why
+        self._lay_out()
+
     def _plans(self) -> Iterable[tuple[ObjectRef, QueryPlan]]:
-        return ((ref, known.plan) for ref, known in self.known.items() if known.plan is not None)
+        for ref, known in self.known.items():
+            if known.plan is not None and ref not in self.refused:
+                yield ref, known.plan
 
     def _lay_out(self) -> None:
         """Keep of each kind what its queries need, and have read what was not kept before."""

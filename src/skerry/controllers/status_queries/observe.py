@@ -79,6 +79,8 @@ class QueryObserver:
             return Observed(ref, query, expired=True)
         if known.plan is None:
             return Observed(ref, query, tuple(map(str, known.errors)))
+        if ref in self._inputs.refused:
+            return Observed(ref, query, waiting=(NOT_KEPT, self._inputs.refused[ref]))
         return self._answered(ref, query, known.plan)
 
     def _answered(self, ref: ObjectRef, query: Object, plan: QueryPlan) -> Observed:
@@ -91,6 +93,7 @@ class QueryObserver:
             return Observed(ref, query, waiting=(READING, "what it asks about is being read"))
         refused = self._refused(ref)
         if refused:
+            self._inputs.refuse(ref, refused)
             return Observed(ref, query, waiting=(NOT_KEPT, refused))
         tables, cutoff = self._inputs.tables, self._cutoff(ref, plan)
         followed = all(map(self._feed.watches.is_followed, plan.source.kinds))

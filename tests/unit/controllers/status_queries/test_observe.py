@@ -142,6 +142,10 @@ async def test_queries_beyond_the_memory_for_all_of_them_are_not_kept() -> None:
     assert waiting(observed) == "NotKept"
     assert observed.waiting is not None
     assert "--query-memory" in observed.waiting[1]
+    assert second not in world.inputs.tables
+    assert waiting(await world.observe(second)) == "NotKept"
+    world.inputs.query_changed(world.queries.remove(Key("wmw", "", "a")), None)
+    assert waiting(await world.observe(second)) == ""
 
 
 async def test_a_query_is_looked_at_again_when_its_time_is_over() -> None:
