@@ -142,7 +142,8 @@ def message(shell: Terminal, name: str, reason: str, words: str) -> str:
     """Return the message of a summary's only destination, once it has the reason and *words*."""
 
     def says(summary: Any) -> bool:
-        (only,) = summary["details"]
+        # There is none before the placement has its destinations.
+        only: dict[str, Any] = next(iter(summary["details"]), {})
         return only.get("reason") == reason and words in only.get("message", "")
 
     found = until(shell, f"kubectl -n web get statussummary all-deployments-{name} -o json", says)
