@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
+
+import pytest
 
 from skerry.api.edge import (
     CUSTOMIZERS,
@@ -16,6 +19,7 @@ from skerry.api.edge import (
 )
 from skerry.api.edge import SINGLE_PLACEMENT_SLICES as SLICES
 from skerry.api.objects import Object
+from skerry.kit import log
 from skerry.logic.fleet.revision.noted import noted_revisions
 from skerry.logic.fleet.revision.objects import read_page
 from tests.kit.chain.translator_hub import (
@@ -29,16 +33,18 @@ from tests.kit.chain.translator_hub import (
     customizer,
     widget_definition,
 )
-from tests.kit.sim.loop import virtual
+from tests.kit.sim.faults import Rates
+from tests.kit.sim.loop import run_virtual, virtual
+from tests.kit.sim.world import SEEDS
 
 SOON = 1.0
 # Longer than things have to be quiet.
 SETTLED = 15.0
 
 
-async def rollout(hub: Hub, name: str = "web", **settle: str) -> None:
-    body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "Rollout", "metadata": {"name": name}}
-    await hub.at("root:wmw").create(ROLLOUTS, {**body, "spec": {"settle": settle}})
+async def rollout(hub: Hub, settle: Object | None = None) -> None:
+    body = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "web"}}
+    await hub.at("root:wmw").create(ROLLOUTS, {**body, "spec": {"settle": settle or {}}})
 
 
 async def assign(hub: Hub, **revisions: int) -> None:
@@ -260,7 +266,7 @@ async def test_by_hand_a_revision_is_cut_when_somebody_says_so_and_once() -> Non
     async with hub.running(["florin"]), hub.translating():
         await hub.namespace("shop")
         await hub.place("web", "florin")
-        await rollout(hub, mode="Manual")
+        await rollout(hub, {"mode": "Manual"})
         await asyncio.sleep(SETTLED)
         assert sorted(await revisions(hub)) == ["web-1"]
         await hub.put(CONFIG_MAPS, config_map("page", {"k": "2"}), "shop")
@@ -361,3 +367,91 @@ async def test_a_placement_without_a_rollout_has_no_revisions() -> None:
         assert not hub.translator.tables.revisions.assigned.of(
             edge_placement_ref(hub.clusters["wmw"], "web")
         )
+
+
+# -- any history ---------------------------------------------------------------------------------
+
+EDGES = ("florin", "guilder")
+HISTORIES = SEEDS[: max(2, len(SEEDS) // 20)] if len(SEEDS) < 1000 else SEEDS
+
+
+class History:
+    """Edits, assignments and lost leaderships, at random; and what must hold at every moment."""
+
+    def __init__(self, hub: Hub, seed: int) -> None:
+        self.hub = hub
+        self.random = random.Random(seed)
+
+    async def happen(self, times: int) -> None:
+        for _ in range(times):
+            await self._event()
+            await asyncio.sleep(self.random.choice([0.01, 0.5, 4, 12]))
+            await self.check_named()
+
+    async def _event(self) -> None:
+        hub, choice = self.hub, self.random.choice
+        match self.random.randrange(8):
+            case 0 | 1 | 2:
+                made = config_map(choice(["page", "other"]), {"k": choice("123")}, customizer="c")
+                await hub.put(CONFIG_MAPS, made, "shop")
+            case 3:
+                await hub.remove(CONFIG_MAPS, choice(["page", "other"]), "shop")
+            case 4:
+                await hub.put(
+                    CUSTOMIZERS, customizer("c", "$.data.c", choice(['"p"', '"q"'])), "shop"
+                )
+            case 5 | 6:
+                known = [0, *map(_number, (await revisions(hub)).values())]
+                await assign(hub, **{edge: choice(known) for edge in EDGES})
+            case _:
+                if hub.translator is not None:
+                    await hub.lose_leadership(choice([0.2, 1, 30]))
+
+    async def check_named(self) -> None:
+        """Every revision is there with all its contents, and no two are of equal digests."""
+        stored = await contents(self.hub)
+        found = [read_page(each) for each in (await revisions(self.hub)).values()]
+        for page in found:
+            assert {each.digest for each in (*page.items, *page.inputs.customizers)} <= stored
+        assert len({page.digest for page in found}) == len(found)
+
+
+async def _history(seed: int, *, faulty: bool) -> None:
+    hub = Hub(seed, Rates() if faulty else Rates(0, 0, 0, 0, 0))
+    async with hub.running(EDGES):
+        history = History(hub, seed)
+        await hub.namespace("shop")
+        await hub.place("web", *EDGES)
+        await rollout(hub, {"quiet": "2s", "longest": "10s"})
+        for _ in range(2):
+            async with hub.translating():
+                await history.happen(12)
+            await history.happen(3)
+        async with hub.translating():
+            await history.happen(10)
+            await hub.settle(600)
+            await history.check_named()
+            await hub.assert_as_expected(*EDGES)
+            newest = max((await revisions(hub)).values(), key=lambda each: read_page(each).sequence)
+            number = _number(newest)
+            await assign(hub, **dict.fromkeys(EDGES, number))
+            await hub.settle(100)
+            for edge in EDGES:
+                assert await noted(hub, edge) == {"web": number}
+            held = [await hub.copies(edge) for edge in EDGES]
+            await assign(hub, **dict.fromkeys(EDGES, 0))
+            await hub.settle(100)
+            await hub.assert_as_expected(*EDGES)
+            assert [await hub.copies(edge) for edge in EDGES] == held
+        before = await hub.store.revision()
+        async with hub.translating() as translator:
+            await asyncio.sleep(100)
+            assert await hub.store.revision() == before, "a second pass wrote something"
+            assert translator.tables.dirty.waiting == 0
+
+
+@pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("seed", HISTORIES)
+def test_from_any_history_mailboxes_are_what_their_revisions_say(seed: int, faulty: bool) -> None:
+    log.configure(verbosity=-1)
+    run_virtual(_history(seed, faulty=faulty))

@@ -16,6 +16,8 @@ from skerry.api.edge import (
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    PLACEMENT_REVISIONS,
+    REVISION_CONTENTS,
     SYNCER_CONFIGS,
     Mailbox,
     is_projected,
@@ -486,6 +488,14 @@ class Hub:
                 _schema_table(schemas),
                 consent=await self._scanned(),
                 path=paths.__getitem__,
+                revisions=await self._view(PLACEMENT_REVISIONS),
+                contents={
+                    (
+                        each["metadata"]["annotations"]["kcp.io/cluster"],
+                        each["metadata"]["name"],
+                    ): each["content"]
+                    for each in await self._view(REVISION_CONTENTS)
+                },
                 **settings,
             )
         )

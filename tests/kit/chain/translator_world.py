@@ -40,7 +40,7 @@ from skerry.logic.fleet.translation.desired import Desired
 from skerry.logic.fleet.translation.difference import Accepted, Difference, ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
 from skerry.logic.fleet.translation.held import content_record
-from skerry.logic.fleet.translation.manifests import live_state, what_digest
+from skerry.logic.fleet.translation.manifest import live_state, what_digest
 from skerry.logic.fleet.translation.merging import Copy
 from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.reference import Translation, reference

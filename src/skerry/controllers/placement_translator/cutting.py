@@ -32,7 +32,7 @@ from skerry.logic.fleet.revision.objects import (
     revision_objects,
 )
 from skerry.logic.fleet.translation.desired import Lookup
-from skerry.logic.fleet.translation.manifests import (
+from skerry.logic.fleet.translation.manifest import (
     LiveState,
     live_scopes,
     live_state,

@@ -87,7 +87,12 @@ class MailboxExecutor(Executor):
                 self._note(plan.mailbox)
 
     def _note(self, mailbox: Mailbox) -> None:
-        """Have the SyncerConfig say it where everything of a revision has arrived."""
+        """Have the SyncerConfig say it where everything of a revision has arrived.
+
+        One that is evaluated anyway, or waits for something, is not to be marked over and over.
+        """
+        if self._dirty.holds(mailbox, CONFIG):
+            return
         note = self._notes(mailbox)
         if note and note != self._noted.get(mailbox):
             self._dirty.mark(mailbox, [CONFIG])

@@ -8,7 +8,7 @@ from skerry.api.edge import CUT, CUT_SEQUENCE, SliceOwner, edge_placement_ref
 from skerry.controllers.placement_translator.cutting import ObservedCut, decide_cut
 from skerry.logic.fleet.revision.causes import Cause
 from skerry.logic.fleet.revision.cut import Numbered, Settle
-from skerry.logic.fleet.translation.manifests import live_state
+from skerry.logic.fleet.translation.manifest import live_state
 from skerry.logic.machinery.plan import Create, Patch
 from tests.kit.chain.revisions import manifest, pages, ref
 from tests.kit.chain.translator_world import CONFIG_MAPS, NAMESPACES, World, cluster_object

@@ -6,9 +6,10 @@ destination; a syncer takes them to its edge and brings their state back; the su
 owner what it all comes to. Each step is a table, derived from those above it by one pure function::
 
     watched    placements  locations  sync_targets  slices  sources  mailboxes  customizers
-               copies  syncer_configs  leases
+               copies  syncer_configs  leases  rollouts  revisions  contents
     derived    destination   placement × SyncTarget          where it goes
                selected      placement × item                what goes
+               manifest      placement                       what goes, fixed as a revision
                route         mailbox × item                  selected ⋈ destination, never stored
                desired       mailbox × item                  what a copy is to be
                difference    mailbox × item                  desired against copies
@@ -27,6 +28,10 @@ mailbox (``AT_EDGE``)::
                upsync           item    objects born at the edge against their reports
 
 Each of these is a function of one item's rows and keeps nothing, so that it is its own twin.
+
+A placement with a Rollout is sent by revision: ``manifest`` is cut and written, ``slices`` say
+which destination has which, and ``desired`` follows what ``revisions`` and ``contents`` say instead
+of ``selected`` and ``sources``. Placements without a Rollout have no part in these.
 
 To follow an object, read the functions in this order. Each has a twin that computes the same from
 nothing but the inputs; property tests compare the two after every change.
@@ -91,7 +96,7 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
     _watched(
         "slices",
         "placement, SyncTarget",
-        "Location, SyncTarget",
+        "Location, SyncTarget, slot, revision",
         "placement translator, summarizer",
         "SinglePlacementSlice",
     ),
@@ -114,6 +119,17 @@ CHAIN: Final[tuple[ChainTable, ...]] = (
         derived_by="skerry.logic.fleet.translation.selected:derive_selected",
         reference="skerry.logic.fleet.translation.selected:reference",
     ),
+    _watched("rollouts", "placement", "when to cut", _TRANSLATOR, "Rollout"),
+    _derived(
+        "manifest",
+        "placement",
+        "digest of every item and input",
+        _TRANSLATOR,
+        derived_by="skerry.logic.fleet.translation.manifest:live_state",
+        reference="skerry.logic.fleet.translation.manifest:live_state",
+    ),
+    _watched("revisions", "placement, number", "manifest", _TRANSLATOR, "PlacementRevision"),
+    _watched("contents", "workspace, digest", "object", _TRANSLATOR, "RevisionContent"),
     _derived(
         "route",
         "mailbox, item",

@@ -105,6 +105,11 @@ class DirtyRows:
         """
         return any(scope[0] not in _ENDLESS for scope in self._parked.get(mailbox, ()))
 
+    def holds(self, mailbox: Mailbox, item: ObjectRef) -> bool:
+        """Tell whether a row is to be evaluated, now or when what it waits for has been read."""
+        parked = self._parked.get(mailbox, {}).values()
+        return item in self._dirty.get(mailbox, ()) or any(item in items for items in parked)
+
     def unsettled(self, mailbox: Mailbox) -> set[ObjectRef]:
         """Return the objects of a mailbox that are to be evaluated, now or later."""
         parked = self._parked.get(mailbox, {}).values()

@@ -60,13 +60,15 @@ class UnreadError(Exception):
 
 def revisions_of(slices: Iterable[Object]) -> dict[Mailbox, int]:
     """Return which revision each mailbox gets that slices name; those that get one."""
+    entries = [each for piece in slices for each in piece.get("destinations") or ()]
+    if not any("revision" in each for each in entries):
+        return {}  # no Rollout, or none that has begun
     first: dict[Mailbox, tuple[str, int]] = {}
-    for piece in slices:
-        for each in piece.get("destinations") or ():
-            mailbox = Mailbox(each["cluster"], each["syncTargetUID"])
-            found = (each["locationName"], each.get("revision") or 0)
-            known = first.get(mailbox)
-            first[mailbox] = found if known is None else min(known, found)
+    for each in entries:
+        mailbox = Mailbox(each["cluster"], each["syncTargetUID"])
+        found = (each["locationName"], each.get("revision") or 0)
+        known = first.get(mailbox)
+        first[mailbox] = found if known is None else min(known, found)
     return {mailbox: number for mailbox, (_, number) in first.items() if number}
 
 

@@ -17,6 +17,7 @@ def test_the_tables_come_in_the_order_of_the_chain() -> None:
     assert derived == [
         "destination",
         "selected",
+        "manifest",
         "route",
         "desired",
         "difference",

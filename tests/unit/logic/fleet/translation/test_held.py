@@ -12,6 +12,7 @@ from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.revision.manifest import content_digest
 from skerry.logic.fleet.revision.noted import noted_revisions
 from skerry.logic.fleet.translation.copies import digest
+from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.held import (
     Assignments,
     Moved,
@@ -226,6 +227,21 @@ def test_a_refused_object_keeps_its_own_revision_from_being_noted_and_no_other()
     world.put(CONFIG_MAPS, page(data="2"))
     world.cut(placement)
     world.slice(placement, (A, "florin"), revisions={A: 2})
+    world.reconcile()
+    assert noted(world) == {"p": 2}
+
+
+def test_a_syncer_config_that_waits_is_not_marked_over_and_over() -> None:
+    world = World()
+    placement = held(world)
+    world.put(CONFIG_MAPS, page(data="2"))
+    world.cut(placement)
+    world.slice(placement, (A, "florin"), revisions={A: 2})
+    world.restart(wide("", "v1", "secrets"))
+    world.reconcile()
+    assert (data(world), noted(world)) == ("2", {"p": 1})
+    assert world.tables.dirty.holds(A, CONFIG)
+    world.sync()
     world.reconcile()
     assert noted(world) == {"p": 2}
 

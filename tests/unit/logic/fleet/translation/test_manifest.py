@@ -5,7 +5,7 @@ from __future__ import annotations
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.revision.manifest import customizer_ref
 from skerry.logic.fleet.translation.held import bare_digest
-from skerry.logic.fleet.translation.manifests import (
+from skerry.logic.fleet.translation.manifest import (
     LiveState,
     live_scopes,
     live_state,
