@@ -151,51 +151,66 @@ def _pacing(description: str, default: int) -> Raw:
     return struct({"concurrency": _portion("How many at once.", default)}, description, default={})
 
 
+def _settle() -> Raw:
+    """When changes become a revision."""
+    return struct(
+        {
+            "mode": text(
+                "Quiet makes a revision when changes have stopped; Manual when the "
+                "annotation edge.kcp.io/cut is set to another name.",
+                enum=list(SETTLE_MODES),
+                default="Quiet",
+            ),
+            "quiet": _duration("How long nothing changed.", "10s"),
+            "longest": _duration("After how long of changes all the same.", "2m"),
+        },
+        "When changes become a revision.",
+        default={},
+    )
+
+
+def _offline() -> Raw:
+    """What becomes of silent edges."""
+    return struct(
+        {
+            "after": _duration("How long an edge is silent before it is Absent.", "5m"),
+            "policy": text(
+                "Defer assigns when the edge is back; Assign does not wait for that; Wait "
+                "holds the wave.",
+                enum=list(OFFLINE_POLICIES),
+                default="Defer",
+            ),
+        },
+        "What becomes of edges that are not heard of.",
+        default={},
+    )
+
+
+def _pace() -> Raw:
+    """How fast a wave goes."""
+    return struct(
+        {
+            "concurrency": _portion("Destinations in flight.", "10%"),
+            "maxUnavailable": _portion("Destinations that may be unwell.", "10%"),
+            "per": listing(
+                text(maxLength=317, pattern=LABEL_KEY),
+                "Labels of Locations; both limits hold for each value of them too.",
+                maxItems=_MAX_KEYS,
+            ),
+        },
+        "How fast a wave goes.",
+        default={},
+    )
+
+
 def _rollout_spec() -> Raw:
     return struct(
         {
-            "settle": struct(
-                {
-                    "mode": text(
-                        "Quiet makes a revision when changes have stopped; Manual when the "
-                        "annotation edge.kcp.io/cut is set to another name.",
-                        enum=list(SETTLE_MODES),
-                        default="Quiet",
-                    ),
-                    "quiet": _duration("How long nothing changed.", "10s"),
-                    "longest": _duration("After how long of changes all the same.", "2m"),
-                },
-                "When changes become a revision.",
-                default={},
-            ),
+            "settle": _settle(),
             "waves": _waves(),
-            "pace": struct(
-                {
-                    "concurrency": _portion("Destinations in flight.", "10%"),
-                    "maxUnavailable": _portion("Destinations that may be unwell.", "10%"),
-                    "per": listing(
-                        text(maxLength=317, pattern=LABEL_KEY),
-                        "Labels of Locations; both limits hold for each value of them too.",
-                        maxItems=_MAX_KEYS,
-                    ),
-                },
-                "How fast a wave goes.",
-                default={},
-            ),
+            "pace": _pace(),
             "judge": _judge(),
-            "offline": struct(
-                {
-                    "after": _duration("How long an edge is silent before it is Absent.", "5m"),
-                    "policy": text(
-                        "Defer assigns when the edge is back; Assign does not wait for that; Wait "
-                        "holds the wave.",
-                        enum=list(OFFLINE_POLICIES),
-                        default="Defer",
-                    ),
-                },
-                "What becomes of edges that are not heard of.",
-                default={},
-            ),
+            "offline": _offline(),
             "joining": _pacing("Destinations that are new, at the stable revision.", 50),
             "leaving": _pacing("Destinations that go.", 50),
             "onFailure": text(
@@ -226,6 +241,66 @@ def _bitmap(description: str) -> Raw:
     return text(f"{description} Slots as a compressed bitmap in base64.")
 
 
+def _verdicts() -> Raw:
+    """What the summarizer thinks of slots."""
+    return struct(
+        {
+            "attempt": whole("Attempt they are about."),
+            "good": _bitmap("Good at the target."),
+            "bad": _bitmap("Bad at the target."),
+            "excused": _bitmap("Bad at the target, and unwell before."),
+            "settled": _bitmap("Whose mailbox has what their slice says."),
+            "joined": _bitmap("Newcomers that are well at the stable revision."),
+            "unfit": _bitmap("Newcomers that are not."),
+            "absent": _bitmap("Not heard of."),
+            "unavailable": _bitmap("Not well now, whatever the revision."),
+            "errors": whole("Expressions that failed.", format="int32"),
+            "failures": listing(
+                struct(
+                    {
+                        "slot": whole("Slot of the destination.", format="int32"),
+                        "location": text("Name of its Location."),
+                        "reason": text("One word for why."),
+                        "message": text("A sentence for people."),
+                    },
+                    required=("reason", "slot"),
+                ),
+                "The first that are Bad.",
+            ),
+        },
+        "Written by the summarizer.",
+    )
+
+
+def _failure() -> Raw:
+    """Why a revision failed."""
+    return struct(
+        {
+            "revision": whole("Revision that failed.", format="int32"),
+            "reason": text("One word for why."),
+            "slots": listing(whole(format="int32"), "The first that are Bad."),
+            "message": text("A sentence for people."),
+        },
+        "The last failure.",
+        required=("reason", "revision"),
+    )
+
+
+def _wave_status() -> Raw:
+    """The wave under way."""
+    return struct(
+        {
+            "name": text("Name of the wave; empty for the last one."),
+            "number": whole("Its number, from 1.", format="int32"),
+            "opened": moment("When it opened."),
+            "quietSince": moment("Since when it is full and good."),
+            "slots": _bitmap("Everybody in the waves up to this one."),
+            "badSeen": whole("How many were Bad when it was quiet.", format="int32"),
+        },
+        "The wave under way.",
+    )
+
+
 def _rollout_status() -> Raw:
     count = whole(format="int32")
     names = ("destinations", "target", "good", "bad", "excused", "waiting", "absent", "unavailable")
@@ -241,59 +316,14 @@ def _rollout_status() -> Raw:
             "target": whole("Number of the revision that is rolled out.", format="int32"),
             "digest": text("Digest of that revision."),
             "stable": whole("Number of the last revision that is good.", format="int32"),
-            "wave": struct(
-                {
-                    "name": text("Name of the wave; empty for the last one."),
-                    "number": whole("Its number, from 1.", format="int32"),
-                    "opened": moment("When it opened."),
-                    "quietSince": moment("Since when it is full and good."),
-                    "slots": _bitmap("Everybody in the waves up to this one."),
-                    "badSeen": whole("How many were Bad when it was quiet.", format="int32"),
-                },
-                "The wave under way.",
-            ),
+            "wave": _wave_status(),
             "counts": struct(dict.fromkeys(names, count), "Destinations by verdict."),
             "progress": text("Destinations at the target of all, for people."),
             "inFlight": listing(batch, "Destinations that are not judged yet."),
             "unwellBefore": _bitmap("Destinations that were unwell when they were assigned."),
             "joining": _bitmap("Newcomers at the stable revision that are not judged yet."),
-            "verdicts": struct(
-                {
-                    "attempt": whole("Attempt they are about."),
-                    "good": _bitmap("Good at the target."),
-                    "bad": _bitmap("Bad at the target."),
-                    "excused": _bitmap("Bad at the target, and unwell before."),
-                    "settled": _bitmap("Whose mailbox has what their slice says."),
-                    "joined": _bitmap("Newcomers that are well at the stable revision."),
-                    "unfit": _bitmap("Newcomers that are not."),
-                    "absent": _bitmap("Not heard of."),
-                    "unavailable": _bitmap("Not well now, whatever the revision."),
-                    "errors": whole("Expressions that failed.", format="int32"),
-                    "failures": listing(
-                        struct(
-                            {
-                                "slot": whole("Slot of the destination.", format="int32"),
-                                "location": text("Name of its Location."),
-                                "reason": text("One word for why."),
-                                "message": text("A sentence for people."),
-                            },
-                            required=("reason", "slot"),
-                        ),
-                        "The first that are Bad.",
-                    ),
-                },
-                "Written by the summarizer.",
-            ),
-            "failure": struct(
-                {
-                    "revision": whole("Revision that failed.", format="int32"),
-                    "reason": text("One word for why."),
-                    "slots": listing(whole(format="int32"), "The first that are Bad."),
-                    "message": text("A sentence for people."),
-                },
-                "The last failure.",
-                required=("reason", "revision"),
-            ),
+            "verdicts": _verdicts(),
+            "failure": _failure(),
             # Others write theirs beside ours.
             "conditions": {
                 **conditions(severity=False),
