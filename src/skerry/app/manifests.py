@@ -8,12 +8,15 @@
 | ``compute`` | ``root:compute`` of a kcp: leave for edges to report status, which ours has anyway |
 | ``samples`` | objects to begin with |
 
-They use nothing that Kubernetes 1.24 does not know, so that they install on kcp 0.11 too.
+They use nothing that Kubernetes 1.24 does not know, so that they install on kcp 0.11 too: rules in
+CEL are left out, and what those refuse at our hub (changing a revision or a record, for one) only
+whoever may write there keeps from happening elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import yaml
 
@@ -26,13 +29,26 @@ from skerry.app.hub_content import (
 )
 
 _HEADER = "# Made by `skerry manifests`; change the code it comes from instead.\n"
+_RULES = "x-kubernetes-validations"
 _BINDING = "bind-espw"
 _TARGETS = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
 
 
 def manifest_files(provider: str = USUAL_PROVIDER) -> dict[str, str]:
     """Return the text of every file, by its path below ``config/``."""
-    return {path: _text(objects) for path, objects in _objects(provider).items()}
+    return {
+        path: _text([_without_rules(obj) for obj in objects])
+        for path, objects in _objects(provider).items()
+    }
+
+
+def _without_rules(value: Any) -> Any:
+    """Return *value* without the rules that a schema states in CEL."""
+    if isinstance(value, dict):
+        return {k: _without_rules(v) for k, v in value.items() if k != _RULES}
+    if isinstance(value, list):
+        return [_without_rules(each) for each in value]
+    return value
 
 
 def _objects(provider: str) -> Mapping[str, Sequence[Object]]:
