@@ -369,6 +369,19 @@ async def test_a_placement_without_a_rollout_has_no_revisions() -> None:
         )
 
 
+@virtual
+async def test_an_export_without_these_kinds_changes_nothing_for_a_placement() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.translating(has_revisions=False):
+        await hub.namespace("shop")
+        await hub.put(CONFIG_MAPS, config_map("page", {"k": "1"}), "shop")
+        await hub.place("web", "florin")
+        await rollout(hub)
+        await asyncio.sleep(SETTLED)
+        assert await data(hub, "florin") == {"k": "1"}
+        assert await revisions(hub) == {}
+
+
 # -- any history ---------------------------------------------------------------------------------
 
 EDGES = ("florin", "guilder")

@@ -210,9 +210,9 @@ class Hub:
 
     @asynccontextmanager
     async def translating(
-        self, settings: TranslatorSettings | None = None
+        self, settings: TranslatorSettings | None = None, *, has_revisions: bool = True
     ) -> AsyncIterator[PlacementTranslator]:
-        """Run a new translator while inside."""
+        """Run a new translator while inside; *has_revisions*: the export offers their kinds."""
         faulty = Client(self.faults, clock=self.clock)
         recorder = EventRecorder(self.client, NAME)
         context = ControllerContext(
@@ -231,7 +231,8 @@ class Hub:
             for name in ("tenancy", "workload")
         )
         granting = Granting(space, work)
-        translator = build(Views(context, edge, scheduling, own, granting, provider), chosen)
+        views = Views(context, edge, scheduling, own, granting, provider, has_revisions)
+        translator = build(views, chosen)
         async with _unwrapped() as started:
             for part in (edge, scheduling, own, work, recorder):
                 started(part.run())
