@@ -212,7 +212,9 @@ def _rollout_spec() -> Raw:
             "judge": _judge(),
             "offline": _offline(),
             "joining": _pacing("Destinations that are new, at the stable revision.", 50),
-            "leaving": _pacing("Destinations that go.", 50),
+            "leaving": _pacing(
+                "Destinations that go; not paced yet, a PlacementGuard limits removals.", 50
+            ),
             "onFailure": text(
                 "What happens when the rollout fails.",
                 enum=list(FAILURE_POLICIES),
