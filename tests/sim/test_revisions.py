@@ -456,6 +456,8 @@ async def _history(seed: int, *, faulty: bool) -> None:
             await hub.settle(100)
             await hub.assert_as_expected(*EDGES)
             assert [await hub.copies(edge) for edge in EDGES] == held
+        async with hub.translating():
+            await asyncio.sleep(100)  # what is older than the last ten is swept
         before = await hub.store.revision()
         async with hub.translating() as translator:
             await asyncio.sleep(100)

@@ -149,7 +149,7 @@ class Resolved(NamedTuple):
 
     record: Record
     placements: list[ObjectRef]
-    manifest: Manifest
+    manifest: Manifest | None
     problems: tuple[PlacementProblem, ...] = ()
 
 
@@ -247,16 +247,18 @@ class HeldThere:
         if not wanting:
             return None
         self._refuse_unknown(cluster)
+        everybody = sorted({*others, *(each for each, _ in wanting)})
         mattering = wanting
         if item.group_resource == NAMESPACES:
             bare = bare_digest(item)
-            mattering = [each for each in wanting if each[1].digest != bare] or wanting[:1]
+            mattering = [each for each in wanting if each[1].digest != bare]
+            if not mattering:  # only room is held; its labels are for others to say
+                return Resolved(live or bare_record(cluster, item), everybody, None)
         placement, entry = min(mattering, key=lambda pair: (_age(pair[1]), pair[0]))
         record = self._record(cluster, placement, entry, live)
         found = {each.digest for _, each in mattering}
         if others and live is not None:
             found.add(content_digest(item, live.digest))
-        everybody = sorted({*others, *(each for each, _ in wanting)})
         problems = _disagreeing(item, everybody) if len(found) > 1 else ()
         return Resolved(record, everybody, self.manifests[placement], problems)
 

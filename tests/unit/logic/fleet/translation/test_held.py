@@ -215,6 +215,17 @@ def test_of_several_holders_the_oldest_source_counts_and_all_report_it() -> None
     assert (data(world), noted(world)) == ("2", {"q": 1})
 
 
+def test_who_holds_a_namespace_as_room_leaves_its_labels_to_others() -> None:
+    world = World()
+    placement = held(world)
+    world.slice(world.place("one", "q", **SPECS[2]), (A, "florin"))
+    world.reconcile()
+    check(world)
+    live = world.objects[NAMESPACES]["mb-a", "", "n"]
+    assert live["metadata"]["labels"]["go"] == "yes"
+    assert world.problems.of(placement) == {}
+
+
 def test_a_refused_object_keeps_its_own_revision_from_being_noted_and_no_other() -> None:
     world = World()
     placement = held(world)
