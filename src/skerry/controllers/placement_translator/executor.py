@@ -140,6 +140,8 @@ class MailboxExecutor(Executor):
                 self._held.put(mailbox, row.item, row.hold)
             if row.missing is not None:
                 self._park(plan, row.item, row.missing)
+            elif row.item == CONFIG and row.render is None:
+                self._noted.pop(mailbox, None)  # what was written has come back
             elif row.item == CONFIG and row.render is not None and CONFIG in plan.done:
                 self._noted[mailbox] = row.render()["note"]
         for item in plan.done:
