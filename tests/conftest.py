@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _ANY_PACE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("suite", _ANY_PACE, max_examples=50, derandomize=True)
+settings.register_profile("suite", _ANY_PACE, max_examples=30, derandomize=True)
 settings.register_profile("explore", _ANY_PACE, max_examples=1000)
 settings.load_profile("suite")
 

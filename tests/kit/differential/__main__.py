@@ -63,6 +63,10 @@ def main() -> int:
         arguments.list.write_text(listed(found))
     counts = Counter(field for fields in found.values() for field in fields)
     print(f"{len(ours)} requests, {len(found)} answered differently: {dict(counts)}")
+    crashed = {name for name, each in ours.items() if each.status == 500}
+    if crashed - {name for name, each in theirs.items() if each.status == 500}:
+        print(f"only ours answered 500: {sorted(crashed)}")
+        return 2
     return 1 if found else 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from skerry.api import edge_audit
 from skerry.api.objects import Object
 from skerry.kit.timestamps import parse_rfc3339
 
@@ -86,10 +87,10 @@ def audit_event(record: Object) -> Object:
         "requestReceivedTimestamp": record["time"],
         "stageTimestamp": record["time"],
         "annotations": {
-            "edge.kcp.io/record": record["metadata"]["name"],
-            "edge.kcp.io/reason": f"{reason.get('code', '')}: {reason.get('text', '')}",
-            "edge.kcp.io/destinations": str((record.get("destinations") or {}).get("count", 0)),
-            "edge.kcp.io/cause": f"{cause.get('kind', '')}/{cause.get('name', '')}",
-            "edge.kcp.io/cause-audit-id": str(cause.get("auditID", "")),
+            edge_audit.RECORD: record["metadata"]["name"],
+            edge_audit.REASON: f"{reason.get('code', '')}: {reason.get('text', '')}",
+            edge_audit.DESTINATIONS: str((record.get("destinations") or {}).get("count", 0)),
+            edge_audit.CAUSE: f"{cause.get('kind', '')}/{cause.get('name', '')}",
+            edge_audit.CAUSE_AUDIT_ID: str(cause.get("auditID", "")),
         },
     }
