@@ -31,7 +31,6 @@ from skerry.logic.machinery.crd.versions import priority
 from skerry.logic.machinery.resource import Family, Resource, Scale
 from skerry.logic.machinery.schema import (
     apply_defaults,
-    has_defaults,
     validate,
     validate_update,
 )
@@ -122,8 +121,26 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         selectable_fields=_selectable(version),
         scale=_scale(version),
         custom=True,
-        since=0 if rules.fills or len(definition.versions_of(crd)) > 1 else None,
+        since=0 if _may_fill(schema_of(version)) or len(definition.versions_of(crd)) > 1 else None,
     )
+
+
+def _may_fill(schema: Any) -> bool:
+    """Tell whether a schema may have defaults, without compiling it.
+
+    Compiling is for whoever writes an object; that a definition is taken in must not take long.
+    A property that is called ``default`` counts too, and costs a look in vain.
+    """
+    stack = [schema]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            if "default" in value:
+                return True
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return False
 
 
 class CustomRules:
@@ -133,11 +150,6 @@ class CustomRules:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-
-    @property
-    def fills(self) -> bool:
-        """Whether the schema has defaults."""
-        return has_defaults(self._schema)
 
     def default(self, obj: Object) -> None:
         apply_defaults(self._schema, obj)

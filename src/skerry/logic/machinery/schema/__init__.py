@@ -6,7 +6,7 @@ built-in kinds and for strict field validation.
 """
 
 from skerry.logic.machinery.schema.decoding import type_errors
-from skerry.logic.machinery.schema.defaulting import apply_defaults, has_defaults
+from skerry.logic.machinery.schema.defaulting import apply_defaults
 from skerry.logic.machinery.schema.duplicates import duplicate_fields, duplicate_keys
 from skerry.logic.machinery.schema.pruning import declared_path, prune, unknown_fields
 from skerry.logic.machinery.schema.validation import validate, validate_update
@@ -16,7 +16,6 @@ __all__ = [
     "declared_path",
     "duplicate_fields",
     "duplicate_keys",
-    "has_defaults",
     "prune",
     "type_errors",
     "unknown_fields",

@@ -24,11 +24,6 @@ def apply_defaults(schema: Schema, obj: Any) -> None:
         rule(obj)
 
 
-def has_defaults(schema: Schema) -> bool:
-    """Whether there is anything to fill in."""
-    return _ROOTS.of(schema) is not None
-
-
 def copied(value: Any) -> Any:
     """Return a copy of a JSON value that shares nothing with it."""
     if type(value) is dict:
