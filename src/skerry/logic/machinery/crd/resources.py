@@ -134,12 +134,12 @@ def _may_fill(schema: Any) -> bool:
     stack = [schema]
     while stack:
         value = stack.pop()
-        if isinstance(value, Mapping):
+        if type(value) is dict:
             if "default" in value:
                 return True
-            stack.extend(value.values())
-        elif isinstance(value, list):
-            stack.extend(value)
+            stack += value.values()
+        elif type(value) is list:
+            stack += value
     return False
 
 
