@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from skerry.api.edge import HEALTHY
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName
 from skerry.kit.text import one_line
+from skerry.logic.fleet.summary.conditions import NOT_DELIVERED, UNHEALTHY
 from skerry.logic.machinery.printing.durations import parse_time
 
 Raw = Mapping[str, Any]
@@ -158,7 +160,7 @@ def placement_row(obj: Raw) -> PlacementRow:
     unknown = _count(status, "unknownDestinations")
     problem = ""
     if said != "True":
-        problem = _problem(ready) or _NOT_JUDGED
+        problem = _problem(_cause(ready, found.get(HEALTHY, {}))) or _NOT_JUDGED
     elif unknown:
         # Lost edges hold nothing back, but they are not well either.
         problem = _problem(found.get("Delivered", {}))
@@ -173,6 +175,15 @@ def placement_row(obj: Raw) -> PlacementRow:
         found.get("Held", {}).get("status") == "True",
         problem,
     )
+
+
+def _cause(ready: Raw, healthy: Raw) -> Raw:
+    """Return the condition that says most of why a placement is not ready.
+
+    What cannot be applied stays "not yet delivered" for ever; why is said where it is unhealthy.
+    """
+    undelivered = ready.get("reason") == NOT_DELIVERED
+    return healthy if undelivered and healthy.get("reason") == UNHEALTHY else ready
 
 
 def row_key(obj: Raw) -> tuple[ClusterName, str]:

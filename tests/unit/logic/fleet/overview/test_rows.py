@@ -111,6 +111,17 @@ def test_a_placement_that_is_ready_but_for_lost_edges_still_names_them() -> None
     assert not placement(READY, delivered, destinationCount=3, unknownDestinations=0).is_problem
 
 
+def test_what_is_not_delivered_shows_the_cause_where_one_is_known() -> None:
+    missing = "0 of 2 destinations delivered; not yet at north, south"
+    ready = {"type": "Ready", "status": "False", "reason": "NotDelivered", "message": missing}
+    cause = "0 of 2 destinations healthy; 2 unhealthy: north configmaps shop/page Refused: too big"
+    ill = {"type": "Healthy", "status": "False", "reason": "Unhealthy", "message": cause}
+    assert placement(ready, ill).problem == cause
+    pending = {"type": "Healthy", "status": "False", "reason": "Pending", "message": "2 pending"}
+    assert placement(ready, pending).problem == missing
+    assert placement(ready).problem == missing
+
+
 def test_a_placement_nobody_has_judged_is_unknown() -> None:
     row = placement(destinationCount=2)
     assert (row.ready, row.delivered, row.problem) == (
