@@ -12,7 +12,7 @@ TEST_ARGS ?=
 TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test collect check fmt sim e2e bench lock docs manifests sbom
+.PHONY: help install demo test collect check fmt sim e2e bench lock docs manifests sbom vendor
 
 help: ## Show what can be made
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -88,6 +88,9 @@ manifests: $(STAMP) ## Render config/ from the code, and deploy/kubernetes from 
 
 sbom: $(RUN_STAMP) ## Write a bill of materials of the locked dependencies to dist/skerry.cdx.json
 	$(BIN)/python requirements/sbom.py requirements/run.txt dist/skerry.cdx.json
+
+vendor: $(STAMP) ## Fetch the JavaScript modules of the console at their pinned digests (needs npm)
+	$(BIN)/python requirements/vendor.py
 
 # The lock of everything is made first and holds for the others: an extra is never another version.
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11

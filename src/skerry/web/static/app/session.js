@@ -1,0 +1,50 @@
+// Signing in and out. A code or a token is posted and forgotten: what stays is a cookie that scripts
+// cannot read, so nothing secret is ever in storage or in the address.
+
+const HEADERS = { "Content-Type": "application/json", "X-Skerry-Console": "1" };
+const NEXT = "skerry.next";
+
+/** Remember where to go after signing in. */
+export function comeBackHere() {
+  window.sessionStorage.setItem(NEXT, window.location.pathname + window.location.search);
+}
+
+/** Return where to go after signing in: a path of the console, whatever the storage says. */
+export function whereTo() {
+  const stored = window.sessionStorage.getItem(NEXT) ?? "";
+  window.sessionStorage.removeItem(NEXT);
+  return stored.startsWith("/console/") && !stored.startsWith("/console/login") ? stored : "/console/fleet";
+}
+
+/** Take the code out of the address, so that neither history nor a shoulder has it. */
+export function takenCode() {
+  const code = new URLSearchParams(window.location.hash.slice(1)).get("code");
+  if (window.location.hash) window.history.replaceState(null, "", window.location.pathname);
+  return code;
+}
+
+/** Sign in with a code or a token. @param {{code?: string, token?: string}} proof @returns {Promise<string>} what went wrong, or nothing */
+export async function signIn(proof) {
+  try {
+    const answer = await fetch("/console/session", { method: "POST", headers: HEADERS, body: JSON.stringify(proof) });
+    if (answer.ok) return "";
+    const status = await answer.json().catch(() => ({}));
+    return status.message ?? `the hub answered ${answer.status}`;
+  } catch {
+    return "the hub cannot be reached";
+  }
+}
+
+/** Return who is signed in, or null. */
+export async function session() {
+  try {
+    const answer = await fetch("/console/session", { headers: HEADERS });
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+export async function signOut() {
+  await fetch("/console/session", { method: "DELETE", headers: HEADERS }).catch(() => null);
+}

@@ -1,0 +1,115 @@
+// What surrounds every view: landmarks, navigation, the filter box, the state of the connection.
+
+import { html, useEffect, useRef, useState } from "./ui.js";
+import { Link, route, requery } from "./router.js";
+import { connect, connection, end, hello } from "./socket.js";
+import { session, signOut, comeBackHere } from "./session.js";
+import { ConnectionBanner, Empty } from "./notices.js";
+import { Announcements } from "./announce.js";
+import { GlobalKeys, Help, helpOpen } from "./keys.js";
+import { nextTheme, theme } from "./theme.js";
+import { Palette } from "./palette.js";
+import { Login } from "./views/login.js";
+import { Fleet } from "./views/fleet.js";
+
+/** Title, view and whether the filter box is about it. Views but the first are fetched when asked for. */
+const VIEWS = {
+  fleet: { title: "Fleet", load: async () => Fleet, filtered: true },
+};
+const NAVIGATION = ["fleet"];
+
+function Missing() {
+  return html`<${Empty} title="There is no such view">The address leads nowhere in this console. <${Link} to="/console/fleet">To the fleet<//>.<//>`;
+}
+
+/** The view of the present address, loaded once. */
+function View() {
+  const { view, rest } = route.value;
+  const [loaded, setLoaded] = useState({ view: "", component: null });
+  const known = VIEWS[view];
+  useEffect(() => {
+    let old = false;
+    known?.load().then((component) => old || setLoaded({ view, component }));
+    return () => {
+      old = true;
+    };
+  }, [view]);
+  if (!known) return html`<${Missing} />`;
+  if (loaded.view !== view) return null;
+  return html`<${loaded.component} key=${[view, ...rest].join("/")} rest=${rest} query=${route.value.query} />`;
+}
+
+function Filter() {
+  const box = useRef(null);
+  const text = route.value.query.get("q") ?? "";
+  useEffect(() => {
+    if (document.activeElement !== box.current) box.current.value = text;
+  }, [text]);
+  return html`<form class="filter" role="search" onSubmit=${(event) => event.preventDefault()}>
+    <label for="filter" class="unseen">Filter</label>
+    <input id="filter" ref=${box} data-filter type="search" autocomplete="off" spellcheck=${false}
+      placeholder="/ filter: env=prod status:away name" onInput=${(event) => requery({ q: event.target.value })} />
+  </form>`;
+}
+
+function Connected() {
+  const words = { live: "live", connecting: "connecting", lost: "disconnected", ended: "signed out", refused: "other version" };
+  return html`<span class="connection connection-${connection.value}"><span aria-hidden="true">${connection.value === "live" ? "●" : "○"}</span> ${words[connection.value]}</span>`;
+}
+
+function Header({ onPalette }) {
+  const { view } = route.value;
+  return html`<header class="top">
+    <a class="skip" href="#main">Skip to content</a>
+    <span class="brand">skerry</span><${Connected} />
+    <nav aria-label="Views"><ul>${NAVIGATION.map((name) => html`<li key=${name}><${Link} to="/console/${name}" aria-current=${name === view ? "page" : undefined}>${VIEWS[name].title}<//></li>`)}</ul></nav>
+    ${VIEWS[view]?.filtered && html`<${Filter} />`}
+    <div class="tools">
+      <button type="button" onClick=${onPalette} aria-label="Search everything" title="Search everything (Ctrl-K)">⌕</button>
+      <button type="button" onClick=${() => (helpOpen.value = true)} aria-label="Keys" title="Keys (?)">?</button>
+      <button type="button" onClick=${nextTheme} aria-label="Colours: ${theme.value}" title="Colours: ${theme.value}">◐</button>
+      ${hello.value && html`<span class="user" title="signed in as"><bdi>${hello.value.user}</bdi></span>
+        <button type="button" onClick=${() => signOut().then(() => { end(); window.location.assign("/console/login"); })}>Sign out</button>`}
+    </div>
+  </header>`;
+}
+
+/** Whom the page is for: nobody yet, somebody, or whoever signs in. */
+function useSession() {
+  const [who, setWho] = useState(undefined);
+  const signingIn = route.value.view === "login";
+  useEffect(() => {
+    if (signingIn) return;
+    session().then((found) => {
+      if (!found) {
+        comeBackHere();
+        window.location.replace("/console/login");
+        return;
+      }
+      setWho(found);
+      connect();
+    });
+  }, [signingIn]);
+  return who;
+}
+
+export function Shell() {
+  const who = useSession();
+  const [palette, setPalette] = useState(false);
+  const { view } = route.value;
+  const signingIn = view === "login";
+  useEffect(() => {
+    const subject = route.value.rest.slice(0, 2).join("/");
+    document.title = [subject, signingIn ? "Sign in" : VIEWS[view]?.title ?? "Not found", "skerry"].filter(Boolean).join(" · ");
+  }, [route.value]);
+  if (signingIn) return html`<main id="main" class="alone"><${Login} /></main>`;
+  if (!who) return null;
+  return html`
+    <${Header} onPalette=${() => setPalette(true)} />
+    <${ConnectionBanner} />
+    <main id="main" tabindex="-1" class=${connection.value === "lost" || connection.value === "ended" ? "offline" : ""}><${View} /></main>
+    <${Announcements} />
+    <${GlobalKeys} onPalette=${() => setPalette(true)} />
+    <${Help} />
+    ${palette && html`<${Palette} onClose=${() => setPalette(false)} />`}`;
+}

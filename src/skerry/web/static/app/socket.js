@@ -1,0 +1,164 @@
+// The one connection of this tab. It carries every subscription and every question; it comes back by
+// itself with growing pauses, and stops at once where the hub says that the session ended: a tab that
+// asks on with a dead session is how consoles flood their servers.
+
+import { signal } from "./ui.js";
+
+const SUBPROTOCOL = "skerry.console.v1";
+const PROTOCOL = 1;
+const MIN_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 60_000;
+// A question nobody answered in this time has failed; the slowest honest answer is a what-if.
+const ANSWER_MS = 30_000;
+
+/** connecting: first try; live; lost: will retry; ended: the session is over; refused: other protocol. */
+export const connection = signal("connecting");
+/** When the hub last said anything, in milliseconds of this machine. */
+export const heardAt = signal(Date.now());
+/** When the next attempt is made, while lost. */
+export const retryAt = signal(0);
+/** What the hub said of itself and of the viewer. */
+export const hello = signal(null);
+
+/** @typedef {{kind: string, view: object, receive: (frame: object) => void}} Subscription */
+
+/** @type {Map<number, Subscription>} */
+const subscriptions = new Map();
+/** @type {Map<number, {resolve: Function, reject: Function, timer: number}>} */
+const questions = new Map();
+let lastId = 0;
+let attempts = 0;
+/** @type {WebSocket|null} */
+let socket = null;
+let timer = 0;
+
+/** Raised for a Status the hub answered with. */
+export class HubError extends Error {
+  /** @param {{message?: string, reason?: string, code?: number, details?: object}} status */
+  constructor(status) {
+    super(status.message || status.reason || "the hub refused the request");
+    this.status = status;
+  }
+}
+
+/** Open the connection; further calls while there is one do nothing. */
+export function connect() {
+  if (socket) return;
+  window.clearTimeout(timer);
+  const opened = new WebSocket(`wss://${window.location.host}/console/socket`.replace(
+    "wss:", window.location.protocol === "http:" ? "ws:" : "wss:"), SUBPROTOCOL);
+  socket = opened;
+  opened.addEventListener("message", (event) => receive(JSON.parse(event.data)));
+  opened.addEventListener("close", () => {
+    if (socket === opened) closed();
+  });
+}
+
+/** End the connection and try no more; for a session that is over. */
+export function end() {
+  connection.value = "ended";
+  window.clearTimeout(timer);
+  fail("the session has ended");
+  socket?.close();
+  socket = null;
+}
+
+/** Try at once, for a person who does not want to wait. */
+export function retry() {
+  if (connection.value !== "lost") return;
+  attempts = 0;
+  connect();
+}
+
+function receive(frame) {
+  heardAt.value = Date.now();
+  if (frame.hello) return greeted(frame.hello);
+  if (frame.bye) return frame.bye.reason === "SessionEnded" ? end() : undefined;
+  const question = questions.get(frame.id);
+  if (question) {
+    window.clearTimeout(question.timer);
+    questions.delete(frame.id);
+    return frame.error ? question.reject(new HubError(frame.error)) : question.resolve(frame.set);
+  }
+  return subscriptions.get(frame.id)?.receive(frame);
+}
+
+function greeted(said) {
+  if (said.protocol !== PROTOCOL) {
+    connection.value = "refused";
+    socket?.close();
+    return;
+  }
+  hello.value = said;
+  attempts = 0;
+  connection.value = "live";
+  for (const [id, { kind, view }] of subscriptions) send({ id, sub: kind, view });
+}
+
+async function closed() {
+  socket = null;
+  if (connection.value === "ended" || connection.value === "refused") return;
+  fail("the connection to the hub was lost");
+  connection.value = "lost";
+  if (await sessionOver()) return end();
+  const pause = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** attempts) * (0.5 + Math.random() / 2);
+  attempts += 1;
+  retryAt.value = Date.now() + pause;
+  timer = window.setTimeout(connect, pause);
+}
+
+/** Tell a lost hub from an ended session: a closed handshake says neither. */
+async function sessionOver() {
+  try {
+    const answer = await fetch("/console/session", { headers: { "X-Skerry-Console": "1" } });
+    return answer.status === 401;
+  } catch {
+    return false; // the hub is not there: that says nothing about the session
+  }
+}
+
+function fail(sentence) {
+  for (const { reject, timer: pending } of questions.values()) {
+    window.clearTimeout(pending);
+    reject(new HubError({ message: sentence, reason: "Disconnected" }));
+  }
+  questions.clear();
+}
+
+function send(frame) {
+  if (connection.value === "live") socket?.send(JSON.stringify(frame));
+}
+
+/** Subscribe; returns functions to change the view and to stop. @param {string} kind @param {object} view */
+export function subscribe(kind, view, receiveFrame) {
+  const id = ++lastId;
+  const subscription = { kind, view, receive: receiveFrame };
+  subscriptions.set(id, subscription);
+  send({ id, sub: kind, view });
+  return {
+    change(other) {
+      subscription.view = other;
+      send({ id, sub: kind, view: other });
+    },
+    stop() {
+      subscriptions.delete(id);
+      send({ id, unsub: true });
+    },
+  };
+}
+
+/** Ask one question. @param {string} kind @param {object} words @returns {Promise<any>} */
+export function ask(kind, words) {
+  if (connection.value !== "live") {
+    return Promise.reject(new HubError({ message: "not connected to the hub", reason: "Disconnected" }));
+  }
+  const id = ++lastId;
+  return new Promise((resolve, reject) => {
+    const pending = window.setTimeout(() => {
+      questions.delete(id);
+      reject(new HubError({ message: "the hub did not answer in 30 s", reason: "Timeout" }));
+    }, ANSWER_MS);
+    questions.set(id, { resolve, reject, timer: pending });
+    send({ id, ask: kind, with: words });
+  });
+}
