@@ -38,6 +38,7 @@ from skerry.server.admission.policy_run import Surroundings
 from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
 from skerry.server.admission.services import ServiceAllocation
+from skerry.server.admission.storage import DefaultStorageClass, StorageProtection
 from skerry.server.admission.webhook_calls import WebhookCalls
 from skerry.server.admission.webhook_metrics import WebhookMetrics
 from skerry.server.admission.webhooks import (
@@ -86,6 +87,7 @@ _AWAITED = frozenset(
         ("", "resourcequotas"),
         ("", "limitranges"),
         ("scheduling.k8s.io", "priorityclasses"),
+        ("storage.k8s.io", "storageclasses"),
         POLICIES,
         POLICY_BINDINGS,
         MUTATING,
@@ -135,6 +137,8 @@ class Parts:
     webhook_services: bool = True
     webhook_metrics: WebhookMetrics | None = None
     cache_lists: Counter | None = None
+    # Whether pods run here. Where objects only pass through, nobody looks after claims and nodes.
+    runs_pods: bool = False
 
 
 class ApiServer:
@@ -154,6 +158,7 @@ class ApiServer:
         self._cleanup = DefinitionCleanup(store, self.dispatcher, parts.clock)
         self.limit_ranges = ObservedObjects("", "limitranges")
         self.quotas = ObservedObjects("", "resourcequotas")
+        self.storage_classes = ObservedObjects("storage.k8s.io", "storageclasses")
         self.policies = PolicySource()
         self.mutating_webhooks = WebhookSource(*MUTATING)
         self.validating_webhooks = WebhookSource(*VALIDATING)
@@ -168,6 +173,7 @@ class ApiServer:
             self.priority_classes,
             self.limit_ranges,
             self.quotas,
+            self.storage_classes,
         )
         self._offload = parts.offload
         self.engine = self._engine(parts)
@@ -281,11 +287,13 @@ class ApiServer:
     def _rules(self, parts: Parts) -> tuple[list[Admission], list[Admission]]:
         """Return the rules that go before mutating webhooks, and those that come after."""
         store = parts.store
+        storage = (DefaultStorageClass(self.storage_classes), StorageProtection())
         return [
             NamespaceLifecycle(store, self.namespaces),
             ServiceAccountAdmission(store),
             PriorityAdmission(self.priority_classes),
             DefaultTolerations(),
+            *(storage if parts.runs_pods else ()),
             LimitRanger(self.limit_ranges),
         ], [
             ServiceAllocation(store, parts.service_network),

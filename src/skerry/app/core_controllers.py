@@ -43,7 +43,7 @@ async def run_core_controllers(
 ) -> None:
     """Run all of them until cancelled."""
     # Loaded by whoever runs them: a hub that is starting has other things to do first.
-    from skerry.controllers.core import root_ca, service_account
+    from skerry.controllers.core import root_ca, service_account, volume_protection
     from skerry.controllers.core.garbage import controller as garbage
     from skerry.controllers.core.namespace import controller as namespace
     from skerry.controllers.core.quota import controller as quota
@@ -56,6 +56,7 @@ async def run_core_controllers(
         garbage.build(context),
         quota.build(context),
         service_account.build(context),
+        volume_protection.build(context),
         root_ca.build(context, authorities.bundle, authorities.listeners.append),
     ]
     async with asyncio.TaskGroup() as tasks:

@@ -286,7 +286,8 @@ async def plain_assembly(deps: ServerDeps) -> ServerAssembly:
     f = deps
     parts = server_parts(f)
     token_secrets = TokenSecrets(f.store, f.security.tokens, f.authorities.bundle)
-    api = ApiServer(replace(parts, admission=(*parts.admission, token_secrets)))
+    admission = (*parts.admission, token_secrets)
+    api = ApiServer(replace(parts, admission=admission, runs_pods=True))
     await api.prepare(bootstrap_objects())
     streams = api.engine.streams
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, changed=streams.recheck)

@@ -51,9 +51,9 @@ def build_workload_controllers(
     """Return every workload controller, and the recorders of their events.
 
     Each has a recorder of its own, so that an Event names who it comes from. Local volumes are
-    directories below *volumes*; without it nobody makes any. An embedded edge has some, and there
-    objects that nobody acts upon say so. Its nodes live and die with this process, so nobody
-    judges them; those of a plain server are somebody else's.
+    directories below *volumes*; without it volumes are made by others. An embedded edge has some,
+    and there objects that nobody acts upon say so. Its nodes live and die with this process, so
+    nobody judges them; those of a plain server are somebody else's.
     """
     found: list[Runnable] = []
     recorders: list[EventRecorder] = []
@@ -61,13 +61,11 @@ def build_workload_controllers(
     def build_volume(context: ControllerContext) -> Runnable:
         return volume.build(context, volumes)
 
-    builders = {**_BUILDERS, node_lifecycle.NAME: node_lifecycle.build}
+    builders = {**_BUILDERS, volume.NAME: build_volume}
     if volumes:
-        builders = {
-            **_BUILDERS,
-            volume.NAME: build_volume,
-            not_enforced.NAME: not_enforced.build,
-        }
+        builders[not_enforced.NAME] = not_enforced.build
+    else:
+        builders[node_lifecycle.NAME] = node_lifecycle.build
     for name, build in builders.items():
         recorder = EventRecorder(client, name, metrics=factory.metrics)
         recorders.append(recorder)

@@ -200,6 +200,7 @@ async def serving(
     offload: Offload | None = None,
     webhook_metrics: WebhookMetrics | None = None,
     cache_lists: Counter | None = None,
+    runs_pods: bool = False,
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), ids or SeededIds(seed)
@@ -218,6 +219,7 @@ async def serving(
             offload=offload or Offload(),
             webhook_metrics=webhook_metrics,
             cache_lists=cache_lists,
+            runs_pods=runs_pods,
         )
     )
     await api.prepare()

@@ -199,7 +199,12 @@ class Preparation:
         call.resource.default(obj)
         if not mutation.tracked:
             self._track(call, None, obj, options, creation.now)
+        # Kubernetes leaves it to its store to refuse a version, which a rehearsal never sees.
+        metadata = obj["metadata"]
+        version = metadata.pop("resourceVersion", None) if options.dry_run else None
         prepare.begin_life(call.resource, obj, creation.now, creation.uid)
+        if version:
+            metadata["resourceVersion"] = version
         return obj
 
     # -- changes -----------------------------------------------------------------------------

@@ -113,8 +113,8 @@ class Representation:
     def shaped(self, obj: Object) -> dict[str, Any]:
         """Return *obj* in the agreed shape."""
         if self._negotiated.shape == "table":
-            metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-            return self._table([obj], metadata)
+            version = obj["metadata"].get("resourceVersion")
+            return self._table([obj], {"resourceVersion": version} if version else {})
         if self._negotiated.shape == "metadata":
             return partial_metadata(obj)
         return obj

@@ -56,16 +56,19 @@ _CREATED_BY_UPDATE = frozenset(
 
 class Written(msgspec.Struct):
     """How a write ended: the stored form of the object, its revision (0 of a rehearsal that made
-    none), and the HTTP status it deserves."""
+    none), and the HTTP status it deserves. *named* is the version that a rehearsal was given."""
 
     value: bytes
     revision: int
     status: int = 200
+    named: str = ""
 
     def object(self) -> Object:
         """Return the object as it is stored."""
         obj = decode(self.value, self.revision)
-        if not self.revision:
+        if self.named:
+            obj["metadata"]["resourceVersion"] = self.named
+        elif not self.revision:
             del obj["metadata"]["resourceVersion"]
         return obj
 
@@ -175,6 +178,7 @@ class Writer:
             operation = Operation(call, "CREATE", draft.take(), dry_run=options.dry_run)
             await self._admission.admit(operation)
             name = operation.obj["metadata"].get("name", "")
+            version = operation.obj["metadata"].get("resourceVersion", "")
             value = await work.finished(operation.obj, None, None, "") or b""
             await self._validate(operation, value, 0)
             write = Write(call.key(name).path(), value, expected=0)
@@ -185,7 +189,7 @@ class Writer:
                     resource = call.resource.info.resource
                     raise AlreadyExists.of(call.group, resource, name) from conflict
                 continue
-            return Written(value, revision, 201)
+            return Written(value, revision, 201, version)
         raise _contended(call, name)
 
     async def change(

@@ -465,3 +465,15 @@ async def test_writes_of_the_status_are_noted_apart() -> None:
         assert entries["b"]["subresource"] == "status"
         assert list(entries["b"]["fieldsV1"]) == ["f:status"]
         assert "f:status" not in entries["a"]["fieldsV1"]
+
+
+async def test_a_version_is_refused_on_a_create_and_kept_on_a_rehearsal_of_one() -> None:
+    sent = {"metadata": {"name": "c", "resourceVersion": "5"}}
+    async with serving() as server:
+        assert (await server.create(MAPS, sent)).status == 400
+        tried = await server.create(f"{MAPS}?dryRun=All", sent)
+        assert (tried.status, tried.body["metadata"]["resourceVersion"]) == (201, "5")
+        table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+        plain = {"metadata": {"name": "c"}}
+        shown = await server.create(f"{MAPS}?dryRun=All", plain, headers=table)
+        assert shown.body["metadata"] == {}, "it has no version yet"

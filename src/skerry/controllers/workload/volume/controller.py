@@ -15,7 +15,10 @@ NAME = "persistentvolume-controller"
 
 
 def build(context: ControllerContext, root: str) -> Controller[Key, Observed]:
-    """Return the controller that binds claims; local volumes are directories below *root*."""
+    """Return the controller that binds claims; local volumes are directories below *root*.
+
+    Without a *root* volumes are made by others only.
+    """
     factory = context.factory
     claims, volumes = factory.informer(CLAIMS), factory.informer(VOLUMES)
     classes = factory.informer(STORAGE_CLASSES)

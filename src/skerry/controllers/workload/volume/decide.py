@@ -19,6 +19,7 @@ from skerry.logic.machinery.plan import (
 )
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.selectors import Selector
+from skerry.logic.machinery.storage_classes import IS_DEFAULT, default_class, has_class
 from skerry.logic.workloads.local_volumes import provisioned_name, provisioned_path
 from skerry.logic.workloads.owners import TargetOf
 
@@ -26,7 +27,10 @@ PROVISIONER = "skerry.io/local-path"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _BOUND_BY = "pv.kubernetes.io/bound-by-controller"
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+# Who is asked for a volume; the second is where provisioners looked before 1.23.
+_ASKED = "volume.kubernetes.io/storage-provisioner"
+_ASKED_BETA = "volume.beta.kubernetes.io/storage-provisioner"
+_NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _CLAIM = TargetOf(CLAIMS)
 
 
@@ -47,8 +51,8 @@ def _claim(observed: ObservedClaim) -> Plan:
     name = claim["spec"].get("volumeName")
     if name:
         volume = next((v for v in observed.volumes if v["metadata"]["name"] == name), None)
-        return NOTHING if volume is None else _bind(claim, volume)
-    if claim["spec"].get("storageClassName") is None:
+        return _lost(claim) if volume is None else _bind(claim, volume)
+    if not has_class(claim):
         default = default_class(observed.classes)
         if default is not None:
             wanted = copy.deepcopy(claim)
@@ -58,20 +62,6 @@ def _claim(observed: ObservedClaim) -> Plan:
     if volume is not None:
         return _bind(claim, volume)
     return _provisioned(observed)
-
-
-def default_class(classes: tuple[Object, ...]) -> Object | None:
-    """Return the newest class that says it is the default."""
-    marked = [
-        item
-        for item in classes
-        if (item["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
-    ]
-    return max(
-        marked,
-        key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"]),
-        default=None,
-    )
 
 
 def best_volume(claim: Object, volumes: tuple[Object, ...]) -> Object | None:
@@ -153,12 +143,45 @@ def _bound_status(claim: Object, volume: Object) -> Plan:
     return Plan(actions)
 
 
+def _lost(claim: Object) -> Plan:
+    """Say of a claim that was bound that its volume is gone; one that was not waits for it."""
+    status = claim.get("status") or {}
+    was_bound = _BIND_COMPLETED in (claim["metadata"].get("annotations") or {})
+    if not was_bound or status.get("phase") == "Lost":
+        return NOTHING
+    wanted = {**claim, "status": {**status, "phase": "Lost"}}
+    text = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+    update = Update(_CLAIM(claim), wanted, reason="ClaimLost", subresource="status")
+    return Plan([update], [Announcement(claim, "Warning", "ClaimLost", text)])
+
+
+def _awaiting(claim: Object, kind: Object) -> Plan:
+    """Tell the provisioner of a class, which is somebody else, that a claim waits for it."""
+    provisioner = str(kind.get("provisioner"))
+    annotations = claim["metadata"].get("annotations") or {}
+    if provisioner == _NO_PROVISIONER or annotations.get(_ASKED) == provisioner:
+        return NOTHING
+    wanted = copy.deepcopy(claim)
+    wanted["metadata"].setdefault("annotations", {}).update(
+        {_ASKED: provisioner, _ASKED_BETA: provisioner}
+    )
+    text = (
+        f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or "
+        "manually by the system administrator. If volume creation is delayed, please verify that "
+        "the provisioner is running and correctly registered."
+    )
+    update = Update(_CLAIM(claim), wanted, reason="ExternalProvisioning")
+    return Plan([update], [Announcement(claim, "Normal", "ExternalProvisioning", text)])
+
+
 def _provisioned(observed: ObservedClaim) -> Plan:
-    """Make a local volume for a claim of our class."""
+    """Make a local volume for a claim of our class, where volumes can be made."""
     claim, wanted = observed.claim, observed.claim["spec"].get("storageClassName")
     kind = next((c for c in observed.classes if c["metadata"]["name"] == wanted), None)
-    if kind is None or kind.get("provisioner") != PROVISIONER:
+    if kind is None:
         return NOTHING
+    if not observed.root or kind.get("provisioner") != PROVISIONER:
+        return _awaiting(claim, kind)
     spec, name = claim["spec"], provisioned_name(claim)
     path = provisioned_path(observed.root, claim)
     volume: Object = {
@@ -195,19 +218,22 @@ def _reference(claim: Object) -> Object:
 
 
 def _volume(observed: ObservedVolume) -> Plan:
+    """Say what a volume is to be used for; delete one of ours that was released."""
     volume, claim = observed.volume, observed.claim
-    if "deletionTimestamp" in volume["metadata"]:
-        return NOTHING
     reference = volume["spec"].get("claimRef")
     if not reference or not reference.get("uid"):
         return _phase(volume, "Available")
     if claim is not None and claim["metadata"]["uid"] == reference["uid"]:
         bound = claim["spec"].get("volumeName") == volume["metadata"]["name"]
         return _phase(volume, "Bound" if bound else "Available")
-    if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete":
-        return _phase(volume, "Released")
     annotations = volume["metadata"].get("annotations") or {}
-    if annotations.get(PROVISIONED_BY) != PROVISIONER:
+    if (
+        # It is protected for as long as it says that it is bound.
+        (volume.get("status") or {}).get("phase") != "Released"
+        or volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete"
+        or annotations.get(PROVISIONED_BY) != PROVISIONER
+        or "deletionTimestamp" in volume["metadata"]
+    ):
         return _phase(volume, "Released")
     target = TargetOf(VOLUMES)(volume)
     return Plan([Delete(target, reason="ClaimGone", uid=volume["metadata"]["uid"])])
@@ -227,7 +253,7 @@ def standard_class() -> Object:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
-        "metadata": {"name": "standard", "annotations": {_DEFAULT_CLASS: "true"}},
+        "metadata": {"name": "standard", "annotations": {IS_DEFAULT: "true"}},
         "provisioner": PROVISIONER,
         "reclaimPolicy": "Delete",
         # Every node of an embedded edge sees the same directories.

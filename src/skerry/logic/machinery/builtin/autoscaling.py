@@ -21,7 +21,6 @@ from skerry.logic.machinery.builtin.rules import (
     absent,
     child,
     each,
-    fresh_status,
     unsupported,
 )
 from skerry.logic.machinery.builtin.workload_parts import count_errors
@@ -41,6 +40,15 @@ _FIELDS = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
+
+
+def _begin(autoscaler: Object) -> None:
+    """Nothing has been scaled yet, which the status says in a number."""
+    autoscaler["status"] = {"desiredReplicas": 0}
+
+
+def _begin_v1(autoscaler: Object) -> None:
+    autoscaler["status"] = {"currentReplicas": 0, "desiredReplicas": 0}
 
 
 def _default_v1(autoscaler: Object) -> None:
@@ -290,11 +298,13 @@ _SOURCES: dict[str, Callable[[Object, str], Errors]] = {
 
 
 def _rules(
-    default: Callable[[Object], None], conversion: Callable[[Object, str], Object] | None
+    default: Callable[[Object], None],
+    begin: Callable[[Object], None],
+    conversion: Callable[[Object, str], Object] | None,
 ) -> Rules:
     return Rules(
         default=default,
-        prepare_create=fresh_status,
+        prepare_create=begin,
         validate_create=_errors,
         validate_update=_update_errors,
         validate_status=_status_errors,
@@ -306,6 +316,6 @@ def _rules(
 
 _NAME = "horizontalpodautoscalers"
 RULES: RuleTable = {
-    GroupVersionResource("autoscaling", "v1", _NAME): _rules(_default_v1, convert),
-    GroupVersionResource("autoscaling", "v2", _NAME): _rules(_default_v2, None),
+    GroupVersionResource("autoscaling", "v1", _NAME): _rules(_default_v1, _begin_v1, convert),
+    GroupVersionResource("autoscaling", "v2", _NAME): _rules(_default_v2, _begin, None),
 }

@@ -19,6 +19,7 @@ from skerry.logic.machinery.builtin.rules import (
     Errors,
     Rules,
     RuleTable,
+    absent,
     child,
     each,
     fresh_status,
@@ -41,8 +42,27 @@ _MAX_USER_PRIORITY = 1000000000
 # Nodes.
 
 
+# What a kubelet tells of its machine; empty until it does.
+_NODE_FACTS = (
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
+
+
 def _default_node(node: Object) -> None:
     status = child(node, "status")
+    absent(child(child(status, "daemonEndpoints"), "kubeletEndpoint"), "Port", 0)
+    facts = child(status, "nodeInfo")
+    for name in _NODE_FACTS:
+        absent(facts, name, "")
     canonical_list(status, "capacity")
     canonical_list(status, "allocatable")
     if status.get("allocatable") is None and status.get("capacity"):
@@ -222,6 +242,15 @@ def _certificate_update_errors(new: Object, old: Object) -> Errors:
     return immutable(spec, former, "spec")
 
 
+# Aggregated API servers.
+
+
+def _default_api_service(service: Object) -> None:
+    where = member(service, "spec", "service")
+    if where is not None:
+        absent(where, "port", 443)
+
+
 # Runtime classes.
 
 
@@ -264,7 +293,10 @@ RULES: RuleTable = {
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
     ),
     GroupResource("apiregistration.k8s.io", "apiservices"): Rules(
-        prepare_create=fresh_status, check_name=path_segment, counts_generation=False
+        default=_default_api_service,
+        prepare_create=fresh_status,
+        check_name=path_segment,
+        counts_generation=False,
     ),
     GroupResource("node.k8s.io", "runtimeclasses"): Rules(
         default=lambda runtime: canonical_list(runtime.get("overhead") or {}, "podFixed"),

@@ -129,6 +129,11 @@ def _pending(obj: Object) -> None:
     obj["status"] = {"phase": "Pending"}
 
 
+def _begin_volume(volume: Object) -> None:
+    since = member(volume, "metadata", "creationTimestamp")
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": since}
+
+
 def _validate_claim(claim: Object) -> Errors:
     return claim_spec_errors(claim.get("spec") or {}, "spec")
 
@@ -309,7 +314,7 @@ RULES: RuleTable = {
     ),
     GroupResource("", "persistentvolumes"): Rules(
         default=_default_volume,
-        prepare_create=_pending,
+        prepare_create=_begin_volume,
         validate_create=_validate_volume,
         validate_update=_validate_volume_update,
         counts_generation=False,

@@ -152,6 +152,7 @@ RULES: RuleTable = {
         counts_generation=False,
     ),
     GroupResource(_GROUP, "volumeattachments"): Rules(
+        default=lambda attachment: absent(child(attachment, "status"), "attached", False),
         validate_create=_validate_attachment,
         validate_update=_validate_attachment_update,
         counts_generation=False,

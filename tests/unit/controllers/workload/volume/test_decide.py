@@ -40,9 +40,41 @@ class TestVolumes:
         assert isinstance(action, Update), "somebody else made it; it is only released"
         found["metadata"]["annotations"] = {volume.PROVISIONED_BY: volume.PROVISIONER}
         (action,) = volume.decide(ObservedVolume(found, None, "/r"))
+        assert isinstance(action, Update), "it is protected until it says that it is released"
+        (action,) = volume.decide(ObservedVolume(action.object, None, "/r"))
         assert isinstance(action, Delete)
         assert action.uid == "v"
 
     def test_a_claim_of_an_unknown_class_waits(self) -> None:
         claim = {**self.claim, "spec": {**self.claim["spec"], "storageClassName": "fast"}}
         assert not volume.decide(ObservedClaim(claim, (), (volume.standard_class(),), "/r"))
+
+    def test_a_class_of_somebody_else_is_asked_once_for_a_volume(self) -> None:
+        claim = {**self.claim, "spec": {**self.claim["spec"], "storageClassName": "fast"}}
+        fast = {"metadata": {"name": "fast"}, "provisioner": "disks.example.com"}
+        plan = volume.decide(ObservedClaim(claim, (), (fast,), "/r"))
+        (action,) = plan
+        assert isinstance(action, Update)
+        asked = action.object["metadata"]["annotations"]
+        assert asked["volume.kubernetes.io/storage-provisioner"] == "disks.example.com"
+        assert [each.reason for each in plan.announcements] == ["ExternalProvisioning"]
+        assert not volume.decide(ObservedClaim(action.object, (), (fast,), "/r"))
+        nobody = {**fast, "provisioner": "kubernetes.io/no-provisioner"}
+        assert not volume.decide(ObservedClaim(claim, (), (nobody,), "/r"))
+
+    def test_where_no_volumes_are_made_ours_is_somebody_elses_too(self) -> None:
+        claim = {**self.claim, "spec": {**self.claim["spec"], "storageClassName": "standard"}}
+        plan = volume.decide(ObservedClaim(claim, (), (volume.standard_class(),), ""))
+        assert [each.reason for each in plan.announcements] == ["ExternalProvisioning"]
+
+    def test_a_bound_claim_whose_volume_is_gone_is_lost_and_an_unbound_one_waits(self) -> None:
+        spec = {**self.claim["spec"], "volumeName": "gone"}
+        waiting = {**self.claim, "spec": spec}
+        assert not volume.decide(ObservedClaim(waiting, (), (), "/r"))
+        done = {"pv.kubernetes.io/bind-completed": "yes"}
+        metadata = {**self.claim["metadata"], "annotations": done}
+        plan = volume.decide(ObservedClaim({**waiting, "metadata": metadata}, (), (), "/r"))
+        (action,) = plan
+        assert isinstance(action, Update)
+        assert action.object["status"]["phase"] == "Lost"
+        assert not volume.decide(ObservedClaim(action.object, (), (), "/r"))

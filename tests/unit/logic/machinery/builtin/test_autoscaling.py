@@ -148,3 +148,9 @@ def test_bad_autoscalers_are_refused(spec: Object, error: str) -> None:
 def test_updates_and_status_are_judged_too() -> None:
     assert update_errors(V2, autoscaler(), {"spec": {"maxReplicas": 9}}) == []
     assert V2.validate_status({"status": {"currentReplicas": -1}}, {})
+
+
+def test_a_new_autoscaler_has_scaled_nothing() -> None:
+    assert created(V2, autoscaler())["status"] == {"desiredReplicas": 0}
+    old = named(V1, spec={"scaleTargetRef": TARGET, "maxReplicas": 3})
+    assert created(V1, old)["status"] == {"currentReplicas": 0, "desiredReplicas": 0}

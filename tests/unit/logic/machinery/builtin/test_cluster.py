@@ -181,3 +181,18 @@ def test_bad_bindings_are_refused() -> None:
             '"Group"'
         ),
     ]
+
+
+def test_a_node_of_which_nothing_is_known_says_so_in_empty_fields() -> None:
+    kind = resource("nodes")
+    status = created(kind, named(kind))["status"]
+    assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
+    assert set(status["nodeInfo"].values()) == {""}
+
+
+def test_an_aggregated_server_is_reached_by_https_unless_it_says_otherwise() -> None:
+    kind = resource("apiservices", "apiregistration.k8s.io")
+    where = {"name": "a", "namespace": "b"}
+    spec: Object = {"group": "g.example", "version": "v1", "service": where}
+    made = created(kind, named(kind, spec=spec))
+    assert made["spec"]["service"]["port"] == 443

@@ -9,10 +9,11 @@ import pytest
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.storage_drivers import RULES
+from tests.kit.machinery.objects import created, named, resource
 
 
-def fields(resource: str, obj: Object) -> list[str]:
-    rules = RULES[GroupResource("storage.k8s.io", resource)]
+def fields(kind: str, obj: Object) -> list[str]:
+    rules = RULES[GroupResource("storage.k8s.io", kind)]
     return [f"{each.field} {each.type}" for each in rules.validate_create(obj)]
 
 
@@ -81,3 +82,9 @@ def test_a_driver_says_what_nobody_said_of_it() -> None:
     RULES[GroupResource("storage.k8s.io", "csidrivers")].default(driver)
     assert driver["spec"]["attachRequired"] is True
     assert driver["spec"]["volumeLifecycleModes"] == ["Persistent"]
+
+
+def test_a_new_attachment_is_not_attached() -> None:
+    kind = resource("volumeattachments", "storage.k8s.io")
+    spec = {"attacher": "a.b", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    assert created(kind, named(kind, spec=spec))["status"] == {"attached": False}
