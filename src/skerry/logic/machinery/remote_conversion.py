@@ -20,13 +20,12 @@ import orjson
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.patch.values import json_kind
+from skerry.logic.machinery.reviews import ReviewError, type_of_review
 from skerry.logic.machinery.selectors import label_errors
 from skerry.logic.machinery.webhook_clients import ClientConfig
 
 _GROUP: Final = "apiextensions.k8s.io"
 _REVIEW: Final = "ConversionReview"
-REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-_SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:100"'
 
 # What was fetched for the request under way: by version and by the object asked about.
 Fetched = dict[tuple[str, bytes], bytes]
@@ -107,19 +106,11 @@ def objects_of(
 
 def _converted(webhook: ConversionWebhook, uid: str, answer: Any) -> Sequence[Any]:
     """Return what a review brings, if it is one, the right one, and says that it succeeded."""
+    try:
+        version, kind = type_of_review(answer, _GROUP, _REVIEW, webhook.version)
+    except ReviewError as error:
+        raise ConversionFailed(str(error)) from error
     wanted = f"{_GROUP}/{webhook.version}"
-    if not isinstance(answer, dict):
-        raise ConversionFailed("couldn't get version/kind; json parse error")
-    version, kind = _text(answer.get("apiVersion")), _text(answer.get("kind"))
-    if (kind or _REVIEW) != _REVIEW or (version or wanted) not in [
-        f"{_GROUP}/{each}" for each in REVIEW_VERSIONS
-    ]:
-        named = f'"{kind or _REVIEW}" is registered for version "{version or wanted}"'
-        raise ConversionFailed(f"no kind {named} {_SCHEME}")
-    if version and version != wanted:
-        other = version.rpartition("/")[2]
-        names = f"({other}.{_REVIEW}) to ({webhook.version}.{_REVIEW})"
-        raise ConversionFailed(f"converting {names}: unknown conversion")
     response = answer.get("response")
     if not isinstance(response, dict):
         raise ConversionFailed("no response provided")

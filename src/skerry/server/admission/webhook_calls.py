@@ -15,7 +15,6 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.admission.webhooks import (
-    REVIEW_VERSIONS,
     SELECTED,
     CallFailed,
     Response,
@@ -25,6 +24,7 @@ from skerry.logic.machinery.admission.webhooks import (
     review_of,
 )
 from skerry.logic.machinery.durations import DurationError, parse_duration
+from skerry.logic.machinery.reviews import REVIEW_VERSIONS
 from skerry.server.admission.operation import Operation
 from skerry.server.admission.policy_run import Applied, Judged, PolicyRun, Surroundings
 from skerry.server.admission.subjects import subject_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from skerry.api.errors import FieldError, Invalid
 from skerry.kit.ids import IdSource
@@ -63,17 +64,9 @@ class Watcher:
         self, call: Call, selection: Selection, shown: Representation, options: ListOptions
     ) -> WatchStream:
         prefix, seconds = _prefix(call, selection), self._seconds(options)
-        if call.resource.webhook is not None and shown.decodes:
-            return ConvertingWatch(
-                call,
-                self._dispatcher,
-                prefix,
-                selection,
-                shown,
-                seconds=seconds,
-                bookmarks=options.bookmarks,
-            )
-        return WatchStream(
+        converts = call.resource.webhook is not None and shown.decodes
+        made = partial(ConvertingWatch, call) if converts else WatchStream
+        return made(
             self._dispatcher,
             prefix,
             selection,

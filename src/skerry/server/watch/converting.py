@@ -42,6 +42,7 @@ class ConvertingWatch(WatchStream):
         *,
         seconds: float,
         bookmarks: bool,
+        view: str,
     ) -> None:
         super().__init__(
             dispatcher,
@@ -50,7 +51,7 @@ class ConvertingWatch(WatchStream):
             shown,
             seconds=seconds,
             bookmarks=bookmarks,
-            view=call.view,
+            view=view,
         )
         self._call = call
         self._within = continued()

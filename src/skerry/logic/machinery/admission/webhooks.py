@@ -18,6 +18,7 @@ import orjson
 from skerry.api.objects import Object
 from skerry.logic.machinery.admission.matching import EXEMPT, Match, match_of
 from skerry.logic.machinery.patch.values import json_kind
+from skerry.logic.machinery.reviews import REVIEW_VERSIONS, ReviewError, type_of_review
 from skerry.logic.machinery.webhook_clients import ClientConfig, client_config
 
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -27,9 +28,7 @@ VALIDATING: Final = (_GROUP, "validatingwebhookconfigurations")
 NOT_REVIEWED: Final = EXEMPT | {MUTATING, VALIDATING}
 
 REVIEW_GROUP: Final = "admission.k8s.io"
-REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _REVIEW: Final = "AdmissionReview"
-_SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:100"'
 # What one answer may add to the audit log.
 _MAX_ANNOTATIONS: Final = 20
 _ANNOTATION_CHARACTERS: Final = 1024
@@ -146,26 +145,10 @@ def response_of(webhook: Webhook, uid: str, answer: Any, *, mutating: bool) -> R
 
 def _recognised(answer: Any, version: str) -> tuple[str, str]:
     """Return apiVersion and kind of *answer*, which must be a review of *version*."""
-    wanted = f"{REVIEW_GROUP}/{version}"
-    if not isinstance(answer, dict):
-        target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-        target += 'Kind string "json:\\"kind,omitempty\\"" }'
-        why = f"cannot unmarshal {json_kind(answer)} into Go value of type {target}"
-        raise CallFailed(
-            f"failed to call webhook: couldn't get version/kind; json parse error: json: {why}"
-        )
-    group_version, kind = answer.get("apiVersion") or "", answer.get("kind") or ""
-    if not isinstance(group_version, str) or not isinstance(kind, str):
-        raise CallFailed("failed to call webhook: couldn't get version/kind; json parse error")
-    known = tuple(f"{REVIEW_GROUP}/{each}" for each in REVIEW_VERSIONS)
-    if (group_version or wanted) not in known or (kind or _REVIEW) != _REVIEW:
-        found = f'"{kind or _REVIEW}" is registered for version "{group_version or wanted}"'
-        raise CallFailed(f"failed to call webhook: no kind {found} {_SCHEME}")
-    if group_version and group_version != wanted:
-        other = group_version.rpartition("/")[2]
-        names = f"({other}.{_REVIEW}) to ({version}.{_REVIEW})"
-        raise CallFailed(f"failed to call webhook: converting {names}: unknown conversion")
-    return group_version, kind
+    try:
+        return type_of_review(answer, REVIEW_GROUP, _REVIEW, version)
+    except ReviewError as error:
+        raise CallFailed(f"failed to call webhook: {error}") from error
 
 
 def _verify(

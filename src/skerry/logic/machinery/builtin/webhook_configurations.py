@@ -13,10 +13,11 @@ from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.machinery.admission.policies import Scopes
-from skerry.logic.machinery.admission.webhooks import MUTATING, REVIEW_VERSIONS, VALIDATING
+from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
 from skerry.logic.machinery.builtin.admission import condition_errors, rule_errors
 from skerry.logic.machinery.builtin.rules import Errors, Rules, RuleTable, each, one_of, unsupported
 from skerry.logic.machinery.names import dns1035_label, dns1123_subdomain
+from skerry.logic.machinery.reviews import REVIEW_VERSIONS
 from skerry.logic.machinery.selectors import label_selector_errors
 from skerry.logic.machinery.webhook_clients import client_errors, default_client
 
