@@ -25,7 +25,7 @@ from skerry.api.refs import ObjectRef
 from skerry.app.guard_index import GuardedPlacements, stamped
 from skerry.kit.clock import Clock
 from skerry.logic.fleet.guards.book import Book, Charge, Members, book_of, removals_with
-from skerry.logic.fleet.guards.budget import Excess, duration_text, excesses, rules_of
+from skerry.logic.fleet.guards.budget import Excess, excesses, rules_of
 from skerry.logic.fleet.guards.loosening import is_looser
 from skerry.logic.fleet.guards.spec import (
     ADDED,
@@ -55,6 +55,7 @@ from skerry.logic.fleet.placement.whatif import (
     Remove,
     what_if,
 )
+from skerry.logic.machinery.durations import format_duration
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode, encode
 from skerry.server.security.authorization import MASTERS
@@ -202,7 +203,7 @@ class GuardAdmission:
 
     def _text(self, excess: Excess, placement: ObjectRef, what: str) -> str:
         window = excess.rule.budget.window
-        within = "at once" if window is None else f"within {duration_text(window)}"
+        within = "at once" if window is None else f"within {format_duration(window)}"
         name = f"{self._index.path(placement.cluster)}|{placement.name}"
         return (
             f"{excess.rule}: this would bring {what} of placement {name} to {excess.number:,} "

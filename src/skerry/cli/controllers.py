@@ -14,7 +14,7 @@ from skerry.app.edge_controllers import (
     run_controllers,
 )
 from skerry.app.edge_environment import ROLE_PREFIXES, ClientFlags, Role
-from skerry.cli.options import Command
+from skerry.cli.common_flags import Command
 from skerry.cli.service import notify_ready
 from skerry.kit.log import announce, report_failure
 from skerry.logic.fleet.history.retention import InvalidRetention, Limits, limits_of

@@ -11,15 +11,11 @@ import click
 from skerry.app.history import History, history_of, paths_of, standing_json
 from skerry.app.hub_reading import HubReader
 from skerry.cli.columns import print_columns
+from skerry.cli.common_flags import output_flag
 from skerry.cli.explain import asked
-from skerry.cli.hub_flags import FIND_HUB, with_flags
+from skerry.cli.hub_flags import finds_hub
 from skerry.cli.moments import Moment, local_zone
-from skerry.cli.options import Command
 from skerry.logic.fleet.history.text import difference_rows
-
-
-def _hub(command: Command) -> Command:
-    return with_flags(command, FIND_HUB)
 
 
 @click.group()
@@ -43,9 +39,8 @@ Exit codes:
 @click.argument("name")
 @click.option("--from", "start", type=Moment(), required=True, help="14:00, 2h or RFC 3339.")
 @click.option("--to", "end", type=Moment(), default=None, help="The same; now if left out.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="Form of the answer.")  # fmt: skip
-@_hub
+@output_flag("text", "json")
+@finds_hub
 def placement(name: str, start: datetime, end: datetime | None, output: str, **flags: Any) -> None:
     """Show which destinations the EdgePlacement NAME gained and lost, and other revisions."""
 

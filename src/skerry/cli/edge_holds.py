@@ -14,7 +14,8 @@ import click
 
 from skerry.app import edge_holds
 from skerry.app.edge_identity import HubAccess
-from skerry.cli.edge_identity import hub_options, opened, output_flag, reporting_errors
+from skerry.cli.common_flags import output_flag
+from skerry.cli.edge_identity import hub_options, opened, reporting_errors
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ them again. Exit code 6: nothing is held, or not under that id; 5: there is no s
 @hub_options
 @click.option("--id", "identity", default="", help="Approve only if this is still what is held.")
 @_yes
-@output_flag
+@output_flag("text", "json")
 def approve_deletions(
     *,
     name: str,
@@ -126,7 +127,7 @@ the edge knows this store; 5: there is no such edge.
 @click.argument("name")
 @hub_options
 @_yes
-@output_flag
+@output_flag("text", "json")
 def accept_store(
     *, name: str, kubeconfig: str, context: str, imw: str, espw: str, yes: bool, output: str
 ) -> None:
@@ -168,7 +169,7 @@ is no such edge, or it is not placed there.
 @click.argument("target", metavar="KIND/NAME")
 @click.option("-n", "--namespace", default="", help="Namespace of the object.")
 @hub_options
-@output_flag
+@output_flag("text", "json")
 def adopt(
     *,
     name: str,

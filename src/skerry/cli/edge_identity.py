@@ -34,6 +34,7 @@ from skerry.app.edge_approval import (
 from skerry.app.inventory import CommandFailed
 from skerry.app.syncer_data import SyncerStartError
 from skerry.cli.columns import print_columns
+from skerry.cli.common_flags import output_flag, with_flags
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
@@ -49,14 +50,6 @@ _HUB_FLAGS = [
 _wait_for_mailbox = click.option("--wait-seconds", type=float, default=30.0, hidden=True)
 
 
-output_flag = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the output.",
-)
 require_approval_flag = click.option(
     "--require-approval",
     is_flag=True,
@@ -70,9 +63,7 @@ def _hub_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the flags by which a hub and its workspaces for edges are found."""
-    for flag in reversed(_HUB_FLAGS):
-        command = flag(command)
-    return command
+    return with_flags(command, _HUB_FLAGS)
 
 
 def opened(kubeconfig: str, context: str) -> identity.HubAccess:
@@ -261,7 +252,7 @@ does the same in the mailbox, kubectl certificate deny refuses.
     show_default=True,
     help="How long to wait for the edge to ask.",
 )
-@output_flag
+@output_flag("text", "json")
 def approve(
     *,
     name: str,

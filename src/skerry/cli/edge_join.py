@@ -28,11 +28,11 @@ from skerry.app.edge_config import EdgeConfigError
 from skerry.app.edge_join import Joined
 from skerry.app.edge_process import EdgeError, EdgeProcess
 from skerry.app.inventory import CommandFailed, checked_labels, checked_name, ensure_location
+from skerry.cli.common_flags import output_flag
 from skerry.cli.edge_identity import (
     DEFAULT_IMAGE,
     hub_options,
     opened,
-    output_flag,
     reporting_errors,
     require_approval_flag,
     write_output,
@@ -98,7 +98,7 @@ the key within --wait-seconds. Run it again: what was done stays done, and the k
     help="Folder of the embedded edge; with --from-kubeconfig of the syncer "
     "[default: .skerry-syncer].",
 )
-@output_flag
+@output_flag("text", "json")
 def join(name: str, labels: tuple[str, ...], output: str, **flags: Any) -> None:
     """Let the edge NAME join: make it, its SyncTarget, Location, identity and syncer.
 

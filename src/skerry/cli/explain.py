@@ -15,30 +15,23 @@ from skerry.app.explain import explain as explain_placement
 from skerry.app.history import History, history_of, paths_of, standing_json
 from skerry.app.hub_reading import HubReader, hub
 from skerry.cli.columns import print_columns
-from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
+from skerry.cli.common_flags import Command, Flag, output_flag, with_flags
+from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings
 from skerry.cli.moments import Moment, local_zone
-from skerry.cli.options import Command
 from skerry.logic.fleet.explanation.text import answer_text, problems_text
 from skerry.logic.fleet.history.fold import State
 from skerry.logic.fleet.history.text import Selection, row, state_rows
 
 T = TypeVar("T")
 
-_FLAGS = (
+_FLAGS: tuple[Flag, ...] = (
     *FIND_HUB,
     click.option(
         "--espw-path",
         default="",
         help="Provider workspace; else the one the workspace is bound to, else root:espw.",
     ),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Form of the answer.",
-    ),
+    output_flag("text", "json"),
 )
 
 

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import click
 import uvloop
@@ -19,8 +20,9 @@ from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import ApiError
 from skerry.app.fleet import Fleet, FleetUnreadable
 from skerry.app.fleet import fleet as opened
-from skerry.app.hub_settings import HubSettings
 from skerry.cli.columns import GAP, aligned
+from skerry.cli.common_flags import output_flag
+from skerry.cli.hub_flags import finds_hub, hub_settings
 from skerry.kit import log
 from skerry.logic.fleet.overview.text import (
     Section,
@@ -90,21 +92,9 @@ Exit codes:
     help="Rows of each table; 0 for all  [default: what fits the terminal, else 20]",
 )
 @click.option("--exit-code", is_flag=True, help="Exit with 3 when something is wrong.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "wide", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
-@click.option(
-    "--kubeconfig", default="", help="Kubeconfig of the hub; else $KUBECONFIG, else ~/.kube/config."
-)
-@click.option("--context", default="", help="Kubeconfig context; else the current one.")
+@output_flag("text", "wide", "json")
 @click.option("--espw-path", default=USUAL_PROVIDER, show_default=True, help="Provider workspace.")
-@click.option("--merged", envvar="KUBECONFIG", default="", hidden=True)
-@click.option("--home", envvar="HOME", default="", hidden=True)
+@finds_hub
 def fleet(
     *,
     watch: bool,
@@ -112,11 +102,7 @@ def fleet(
     limit: int | None,
     exit_code: bool,
     output: str,
-    kubeconfig: str,
-    context: str,
-    espw_path: str,
-    merged: str,
-    home: str,
+    **flags: Any,
 ) -> None:
     """Show all edges and placements across workspaces, the worst first.
 
@@ -131,7 +117,7 @@ def fleet(
     width = console.width if console.is_terminal and output != "wide" else 0
     rows = _rows(console) if limit is None else limit
     form = _Form(output == "wide", problems, rows, width)
-    settings = HubSettings(kubeconfig, context, {"KUBECONFIG": merged, "HOME": home}, espw_path)
+    settings = hub_settings(flags)
 
     async def answered() -> bool:
         async with opened(settings) as found:

@@ -10,15 +10,11 @@ import click
 
 from skerry.app.consent import Inventory, inventory
 from skerry.app.explain_names import Unanswered
-from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
-from skerry.cli.options import Command
+from skerry.cli.common_flags import output_flag
+from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
 from skerry.logic.fleet.explanation.consent import chosen, consent_text
 
 T = TypeVar("T")
-
-
-def _flags(command: Command) -> Command:
-    return with_flags(command, FIND_HUB)
 
 
 def _asked(flags: dict[str, Any], ask: Callable[[Inventory], Awaitable[T]]) -> T:
@@ -41,15 +37,8 @@ Examples:
   skerry grants status -o json
 """
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
-@_flags
+@output_flag("text", "json")
+@finds_hub
 def status(output: str, **flags: Any) -> None:
     """Show who is refused, what is held until its removal is confirmed, and by which ids."""
 
@@ -89,7 +78,7 @@ Exit codes:
     show_default=True,
     help="Seconds to wait for the controllers to take the confirmation.",
 )
-@_flags
+@finds_hub
 def confirm(
     names: tuple[str, ...],
     everything: bool,

@@ -12,10 +12,10 @@ import click
 from skerry.api.objects import Object
 from skerry.app.history import History, breaks, histories, history_of
 from skerry.cli.columns import print_columns
+from skerry.cli.common_flags import output_flag
 from skerry.cli.explain import asked
-from skerry.cli.hub_flags import FIND_HUB, with_flags
+from skerry.cli.hub_flags import finds_hub
 from skerry.cli.moments import Moment, local_zone
-from skerry.cli.options import Command
 from skerry.logic.fleet.history.audit import AuditTrail, audit_event
 from skerry.logic.fleet.history.fold import timeline
 from skerry.logic.fleet.history.text import Selection, table
@@ -26,10 +26,6 @@ Exit codes:
   1  there is no answer: no history is kept, or no hub to ask
   2  the command was called in a way it does not understand
 """
-
-
-def _hub(command: Command) -> Command:
-    return with_flags(command, FIND_HUB)
 
 
 @click.group()
@@ -54,9 +50,8 @@ Examples:
 @click.option("--object", "wanted", default="", help="Only this object: KIND/NAMESPACE/NAME.")
 @click.option("--since", type=Moment(), default=None, help="From then on: 4h, 14:05 or RFC 3339.")
 @click.option("--audit-log", default="", help="Audit log of the hub, to look users up in.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="Form of the answer.")  # fmt: skip
-@_hub
+@output_flag("text", "json")
+@finds_hub
 def placement(
     name: str,
     *,
@@ -109,7 +104,7 @@ Exit codes:
 """
 )
 @click.argument("name", required=False, default="")
-@_hub
+@finds_hub
 def verify(name: str, **flags: Any) -> None:
     """Check that the records of NAME, or of all placements, follow each other without a gap."""
     found = (
@@ -130,7 +125,7 @@ def verify(name: str, **flags: Any) -> None:
 @click.option("--since", type=Moment(), default=None, help="From then on: 30d, 14:05 or RFC 3339.")
 @click.option("-o", "--output", type=click.Choice(["jsonl", "audit"]), default="jsonl",
               show_default=True, help="Records, or audit events; one a line.")  # fmt: skip
-@_hub
+@finds_hub
 def export(name: str, since: datetime | None, output: str, **flags: Any) -> None:
     """Print the records of NAME, or of all placements, one a line and in order."""
     found = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
@@ -12,13 +12,12 @@ import uvloop
 from skerry.api.errors import ApiError
 from skerry.app.explain_names import Unanswered
 from skerry.app.hub_settings import HubSettings
-from skerry.cli.options import Command
+from skerry.cli.common_flags import Command, Flag, with_flags
 from skerry.kit import log
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError
 
 T = TypeVar("T")
-Flag = Callable[[Command], Command]
 
 FIND_HUB: tuple[Flag, ...] = (
     click.option(
@@ -32,11 +31,9 @@ FIND_HUB: tuple[Flag, ...] = (
 )
 
 
-def with_flags(command: Command, flags: Iterable[Flag]) -> Command:
-    """Return *command* with *flags*, in their order in its help."""
-    for flag in reversed(list(flags)):
-        command = flag(command)
-    return command
+def finds_hub(command: Command) -> Command:
+    """Add the flags by which a hub is found; ``hub_settings`` reads them."""
+    return with_flags(command, FIND_HUB)
 
 
 def hub_settings(flags: dict[str, Any]) -> HubSettings:

@@ -15,6 +15,7 @@ from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
 from skerry.cli.session import CommandError, Session
+from skerry.logic.machinery.durations import DurationError, duration_of
 
 HELP = """Kubectl plugin for kcp
 
@@ -210,19 +211,10 @@ def _listed(text: str) -> list[str]:
 
 def seconds(text: str) -> float:
     """Return a duration such as ``1m30s`` or ``500ms`` in seconds."""
-    units = {"h": 3600.0, "ms": 0.001, "m": 60.0, "s": 1.0}
-    total, rest = 0.0, text
-    while rest:
-        digits = len(rest) - len(rest.lstrip("0123456789."))
-        unit = next((u for u in ("ms", "h", "m", "s") if rest[digits:].startswith(u)), "")
-        try:
-            total += float(rest[:digits]) * units[unit]
-        except (KeyError, ValueError) as error:
-            raise UsageError(
-                f'invalid argument "{text}" for "--timeout" flag: time: invalid duration "{text}"'
-            ) from error
-        rest = rest[digits + len(unit) :]
-    return total
+    try:
+        return duration_of(text).total_seconds()
+    except DurationError as error:
+        raise UsageError(f'invalid argument "{text}" for "--timeout" flag: {error}') from error
 
 
 def _polled(done: Callable[[], bool], timeout: float) -> bool:

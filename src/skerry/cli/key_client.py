@@ -14,6 +14,7 @@ import click
 from skerry.app.admin_kubeconfig import admin_kubeconfig
 from skerry.app.key_files import KeyFileError
 from skerry.app.kubeconfig_files import load
+from skerry.cli.common_flags import with_flags
 from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, target_of
 from skerry.cli.options import FILE, FOLDER
 from skerry.wire.kubeconfig import KubeconfigError
@@ -39,9 +40,7 @@ _FLAGS = [
 
 def server_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the flags that lead to a running server and its files."""
-    for flag in reversed(_FLAGS):
-        command = flag(command)
-    return command
+    return with_flags(command, _FLAGS)
 
 
 class KeyClient:

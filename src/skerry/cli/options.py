@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings, StoreSettings
+from skerry.cli.common_flags import Command, Flag, with_flags
 from skerry.cli.durations import DurationRange
 from skerry.cli.oidc_flags import OIDC_FLAGS, taken_oidc
 from skerry.logic.machinery.workspaces.limits import (
@@ -21,8 +21,6 @@ from skerry.logic.machinery.workspaces.limits import (
     Limits,
 )
 
-Command = Callable[..., Any]
-Flag = Callable[[Command], Command]
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -290,13 +288,6 @@ def _limits(flags: dict[str, Any], of: str) -> Limits:
 def _tree_limits(flags: dict[str, Any]) -> Limits:
     held = _limits(flags, "tree")
     return Limits(held.objects, held.bytes, flags.pop("tree_max_workspaces"))
-
-
-def with_flags(command: Command, flags: Sequence[Flag]) -> Command:
-    """Add *flags* to a command, in the order they are shown."""
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
 
 
 def _store_settings(flags: dict[str, Any]) -> tuple[Path, StoreSettings]:

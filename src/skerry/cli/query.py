@@ -15,18 +15,14 @@ import yaml
 from skerry.api.objects import Object
 from skerry.app.asking import Asking, opened
 from skerry.cli.columns import print_columns
-from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
-from skerry.cli.options import Command
+from skerry.cli.common_flags import output_flag
+from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.query.asking import Asked, AskingError, spec_of
 from skerry.logic.fleet.query.text import as_csv, notes, table
 
 _IMPERFECT = 3
 _CLEAR = "\x1b[H\x1b[2J"
-
-
-def _flags(command: Command) -> Command:
-    return with_flags(command, FIND_HUB)
 
 
 @click.command(
@@ -84,14 +80,7 @@ Exit codes:
 )
 @click.option("-w", "--watch", is_flag=True, help="Stay, and show each new answer.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 when an answer is not whole.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="Form of the answer.",
-)
+@output_flag("table", "json", "csv")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
@@ -100,7 +89,7 @@ Exit codes:
     metavar="SECONDS",
     help="How long to wait for the answer.",
 )
-@_flags
+@finds_hub
 def query(
     *,
     resource: str,

@@ -15,25 +15,14 @@ from rich.text import Text
 from skerry.api.objects import Object
 from skerry.app.rollout import Rollouts, rollouts
 from skerry.cli.columns import print_columns
-from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
-from skerry.cli.options import Command
+from skerry.cli.common_flags import output_flag
+from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
 from skerry.logic.fleet.rollout.text import history_rows, is_ready, is_stalled, status_lines
 
 T = TypeVar("T")
 _STALLED = 3
 
-_output = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
-
-
-def _flags(command: Command) -> Command:
-    return with_flags(command, FIND_HUB)
+_output = output_flag("text", "json")
 
 
 def _asked(flags: dict[str, Any], ask: Callable[[Rollouts], Awaitable[T]]) -> T:
@@ -71,7 +60,7 @@ Exit codes:
 @click.argument("name")
 @click.option("--watch", "-w", is_flag=True, help="Stay until it is complete or stalled.")
 @_output
-@_flags
+@finds_hub
 def status(name: str, watch: bool, output: str, **flags: Any) -> None:
     """Show where a Rollout stands, wave by wave."""
 
@@ -121,7 +110,7 @@ Examples:
 )
 @click.argument("name")
 @_output
-@_flags
+@finds_hub
 def history(name: str, output: str, **flags: Any) -> None:
     """Show the revisions of a placement, what changed and what became of them."""
 
@@ -137,7 +126,7 @@ def history(name: str, output: str, **flags: Any) -> None:
 
 @rollout.command(epilog="\b\nExamples:\n  skerry rollout pause web\n")
 @click.argument("name")
-@_flags
+@finds_hub
 def pause(name: str, **flags: Any) -> None:
     """Assign nobody any more; verdicts go on."""
     _done(flags, name, lambda found: found.set_paused(name, paused=True))
@@ -145,7 +134,7 @@ def pause(name: str, **flags: Any) -> None:
 
 @rollout.command(epilog="\b\nExamples:\n  skerry rollout resume web\n")
 @click.argument("name")
-@_flags
+@finds_hub
 def resume(name: str, **flags: Any) -> None:
     """Go on; after a failure with what is bad by now accepted."""
     _done(flags, name, lambda found: found.set_paused(name, paused=False))
@@ -153,7 +142,7 @@ def resume(name: str, **flags: Any) -> None:
 
 @rollout.command(epilog="\b\nExamples:\n  skerry rollout abort web\n")
 @click.argument("name")
-@_flags
+@finds_hub
 def abort(name: str, **flags: Any) -> None:
     """Give the revision up that is under way: everybody returns to the stable one."""
     _done(flags, name, lambda found: found.abort(name))
@@ -161,7 +150,7 @@ def abort(name: str, **flags: Any) -> None:
 
 @rollout.command(epilog="\b\nExamples:\n  skerry rollout promote web\n")
 @click.argument("name")
-@_flags
+@finds_hub
 def promote(name: str, **flags: Any) -> None:
     """Let the present wave pass without waiting for soak, checks or approval."""
     _done(flags, name, lambda found: found.promote(name))
@@ -182,7 +171,7 @@ Whoever may write the status of RolloutApprovals may approve:
 @click.option("--wave", default="", help="Name of the wave; else the present one.")
 @click.option("--message", default="", help="Why, for those who ask later.")
 @click.option("--by", default="", help="Who approves, as shown; the audit log knows better.")
-@_flags
+@finds_hub
 def approve(name: str, wave: str, message: str, by: str, **flags: Any) -> None:
     """Approve that a rollout goes on after a wave, for exactly this content."""
     _done(flags, name, lambda found: found.approve(name, wave, message, by))
@@ -199,7 +188,7 @@ Examples:
 @click.option("--to", "number", type=click.IntRange(min=1), required=True, help="Revision.")
 @click.option("--now", is_flag=True, help="Everywhere at once, past every gate.")
 @click.option("--reason", default="", help="Why; needed with --now.")
-@_flags
+@finds_hub
 def undo(name: str, number: int, now: bool, reason: str, **flags: Any) -> None:
     """Go back to an older revision in waves, until a newer one is cut."""
     if now != bool(reason):
@@ -209,7 +198,7 @@ def undo(name: str, number: int, now: bool, reason: str, **flags: Any) -> None:
 
 @rollout.command(epilog="\b\nExamples:\n  skerry rollout retry web\n")
 @click.argument("name")
-@_flags
+@finds_hub
 def retry(name: str, **flags: Any) -> None:
     """Try the revision again that failed."""
     _done(flags, name, lambda found: found.retry(name))

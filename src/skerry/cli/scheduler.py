@@ -18,15 +18,8 @@ from skerry.app.pod_scheduler import (
     log,
     run_pod_scheduler,
 )
-from skerry.cli.options import (
-    FILE,
-    FOLDER,
-    Command,
-    Flag,
-    bind_address_flag,
-    log_flags,
-    with_flags,
-)
+from skerry.cli.common_flags import Command, Flag, with_flags
+from skerry.cli.options import FILE, FOLDER, bind_address_flag, log_flags
 from skerry.cli.service import notifying
 from skerry.kit.log import announce
 from skerry.scheduler.config.errors import ConfigurationError

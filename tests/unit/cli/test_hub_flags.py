@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from skerry.api.errors import NotFound
 from skerry.app.hub_settings import HubSettings
-from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings, with_flags
+from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
 
 
 def given(*words: str, **environment: str) -> HubSettings:
@@ -19,7 +19,7 @@ def given(*words: str, **environment: str) -> HubSettings:
     def command(**flags: Any) -> None:
         found.append(hub_settings(flags))
 
-    made = click.command()(with_flags(command, FIND_HUB))
+    made = click.command()(finds_hub(command))
     result = CliRunner().invoke(made, list(words), env={"KUBECONFIG": "", **environment})
     assert result.exit_code == 0, result.output
     return found[0]

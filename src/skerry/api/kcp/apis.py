@@ -7,6 +7,7 @@ from skerry.api.kcp.building import (
     Raw,
     anything,
     column,
+    condition_path,
     conditions,
     definition,
     listing,
@@ -229,7 +230,7 @@ def api_binding() -> Raw:
         "APIBinding brings the resource types of an export into its workspace.",
         columns=[
             AGE,
-            column("Ready", '.status.conditions[?(@.type=="Ready")].status', priority=1),
+            column("Ready", condition_path("Ready"), priority=1),
         ],
         categories=_CATEGORIES,
     )

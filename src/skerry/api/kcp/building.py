@@ -133,6 +133,11 @@ def column(name: str, path: str, kind: str = "string", priority: int = 0) -> Raw
     return found
 
 
+def condition_path(kind: str, member: str = "status") -> str:
+    """Return where a printer column finds a member of a condition."""
+    return f'.status.conditions[?(@.type=="{kind}")].{member}'
+
+
 AGE = column("Age", ".metadata.creationTimestamp", "date")
 
 

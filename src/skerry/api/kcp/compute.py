@@ -10,6 +10,7 @@ from skerry.api.kcp.building import (
     Raw,
     anything,
     column,
+    condition_path,
     conditions,
     definition,
     label_selector,
@@ -94,11 +95,11 @@ def sync_target() -> Raw:
         "SyncTarget stands for a cluster that workloads can be synced to.",
         columns=[
             # In kcp these are shown on request; whether an edge lives is what people look for.
-            column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+            column("Ready", condition_path("Ready")),
             column("Last heartbeat", ".status.lastSyncerHeartbeatTime", "date"),
             column("Location", ".metadata.name", priority=1),
             column("Synced API resources", ".status.syncedResources", priority=2),
-            column("Held", '.status.conditions[?(@.type=="Held")].status', priority=1),
+            column("Held", condition_path("Held"), priority=1),
             column("Key", ".metadata.labels['internal\\.workload\\.kcp\\.io/key']", priority=3),
             AGE,
         ],

@@ -17,6 +17,7 @@ from skerry.api.kcp.building import (
     LABEL_VALUE,
     Raw,
     column,
+    condition_path,
     conditions,
     definition,
     label_selector,
@@ -30,11 +31,6 @@ from skerry.api.kcp.building import (
 
 GROUP = "edge.kcp.io"
 _CATEGORIES = ("skerry",)
-
-
-def _condition(kind: str, member: str = "status") -> str:
-    """Return the path of what a condition says."""
-    return f'.status.conditions[?(@.type=="{kind}")].{member}'
 
 
 def _names(description: str, *, least: int = 0) -> Raw:
@@ -165,8 +161,8 @@ def edge_placement() -> Raw:
             column("Delivered", ".status.deliveredDestinations", "integer"),
             column("Healthy", ".status.healthyDestinations", "integer"),
             column("Unknown", ".status.unknownDestinations", "integer", priority=1),
-            column("Ready", _condition("Ready")),
-            column("Message", _condition("Ready", "message"), priority=1),
+            column("Ready", condition_path("Ready")),
+            column("Message", condition_path("Ready", "message"), priority=1),
             AGE,
         ],
         short_names=("epl",),

@@ -7,11 +7,14 @@ answers those. The summarizer writes ``status.verdicts``, and nothing else of a 
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from skerry.api.kcp.building import (
     AGE,
     LABEL_KEY,
     Raw,
     column,
+    condition_path,
     conditions,
     definition,
     label_selector,
@@ -29,7 +32,7 @@ DURATION = r"^([0-9]{1,9}(ms|s|m|h)){1,4}$"
 PERCENT = r"^([1-9][0-9]?|100)%$"
 _NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
-PHASES = (
+Phase = Literal[
     "Settling",
     "Progressing",
     "Soaking",
@@ -38,7 +41,7 @@ PHASES = (
     "RollingBack",
     "RolledBack",
     "Completed",
-)
+]
 SETTLE_MODES = ("Quiet", "Manual")
 OFFLINE_POLICIES = ("Defer", "Assign", "Wait")
 FAILURE_POLICIES = ("Rollback", "Pause", "Continue")
@@ -313,7 +316,7 @@ def _rollout_status() -> Raw:
     return struct(
         {
             "observedGeneration": whole("Generation that the rest speaks of.", format="int64"),
-            "phase": text("Where the rollout stands.", enum=list(PHASES)),
+            "phase": text("Where the rollout stands.", enum=list(get_args(Phase))),
             "attempt": whole("Counts the turns: targets that started, and returns."),
             "target": whole("Number of the revision that is rolled out.", format="int32"),
             "digest": text("Digest of that revision."),
@@ -337,10 +340,6 @@ def _rollout_status() -> Raw:
     )
 
 
-def _condition(kind: str, member: str = "status") -> str:
-    return f'.status.conditions[?(@.type=="{kind}")].{member}'
-
-
 def _rollout(group: str, categories: tuple[str, ...]) -> Raw:
     return definition(
         group,
@@ -358,8 +357,8 @@ def _rollout(group: str, categories: tuple[str, ...]) -> Raw:
             column("Good", ".status.counts.good", "integer"),
             column("Bad", ".status.counts.bad", "integer"),
             column("Waiting", ".status.counts.waiting", "integer"),
-            column("Ready", _condition("Ready")),
-            column("Message", _condition("Ready", "message"), priority=1),
+            column("Ready", condition_path("Ready")),
+            column("Message", condition_path("Ready", "message"), priority=1),
             AGE,
         ],
         short_names=("ro",),

@@ -6,6 +6,7 @@ row tries every way to divide them, which once took seconds for a few kilobytes 
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 _NANOSECONDS: Final = {
@@ -44,6 +45,19 @@ def parse_duration(text: str) -> int:
         if total > _MAX_NANOSECONDS:
             raise _invalid(text)
     return -total if text[0] == "-" else total
+
+
+def duration_of(text: str) -> timedelta:
+    """Return the duration *text* stands for, to the microsecond; raises DurationError."""
+    return timedelta(microseconds=parse_duration(text) // 1000)
+
+
+def format_duration(duration: timedelta) -> str:
+    """Return a duration of whole seconds as people write it: ``1h30m``, without parts of zero."""
+    hours, rest = divmod(int(duration.total_seconds()), 3600)
+    minutes, seconds = divmod(rest, 60)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
 
 
 def _part(unsigned: str, start: int, text: str) -> tuple[int, int]:

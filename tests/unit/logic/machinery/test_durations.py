@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.machinery.durations import DurationError, parse_duration
+from skerry.logic.machinery.durations import (
+    DurationError,
+    duration_of,
+    format_duration,
+    parse_duration,
+)
 from tests.kit.counting import growth
 
 SECOND = 1_000_000_000
@@ -71,3 +78,22 @@ def test_work_grows_with_the_text(text: str) -> None:
             return error
 
     assert growth(lambda n: lambda: attempt(n), 200) < 2.2
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (timedelta(minutes=90), "1h30m"),
+        (timedelta(seconds=5), "5s"),
+        (timedelta(), "0s"),
+        (timedelta(days=2, milliseconds=999), "48h"),
+    ],
+)
+def test_a_duration_is_written_as_people_write_it(duration: timedelta, text: str) -> None:
+    assert format_duration(duration) == text
+
+
+@given(st.integers(0, 10**9))
+def test_whole_seconds_are_read_as_they_are_written(seconds: int) -> None:
+    duration = timedelta(seconds=seconds)
+    assert duration_of(format_duration(duration)) == duration

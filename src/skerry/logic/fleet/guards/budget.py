@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from skerry.logic.fleet.guards.book import NOBODY, Book, Charge, Hold, Members
 from skerry.logic.fleet.guards.spec import DENY, FLOOR, Budget, Guard
 from skerry.logic.fleet.guards.token import hold_name
+from skerry.logic.machinery.durations import format_duration
 
 DESTINATIONS, OBJECTS = "destinations", "objects"
 
@@ -75,7 +76,7 @@ class Excess(NamedTuple):
     def text(self, what: str = DESTINATIONS) -> str:
         """Return a sentence for people."""
         window = self.rule.budget.window
-        within = "in one decision" if window is None else f"within {duration_text(window)}"
+        within = "in one decision" if window is None else f"within {format_duration(window)}"
         return (
             f"{self.rule}: removals would come to {self.number:,} of {self.total:,} {what} "
             f"{within} (budget {self.limit:,})"
@@ -182,10 +183,3 @@ def _is_orphaned(hold: Hold, rules: Sequence[Rule]) -> bool:
 def denies(exceeded: Iterable[Excess]) -> bool:
     """Tell whether any of these budgets denies rather than asks."""
     return any(each.rule.enforces and each.rule.budget.action == DENY for each in exceeded)
-
-
-def duration_text(duration: timedelta) -> str:
-    """Return a duration as people write it."""
-    seconds = int(duration.total_seconds())
-    parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
-    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"

@@ -19,7 +19,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.guards.schedule import WallSchedule, shortest_period, zone_named
 from skerry.logic.machinery.cron import ScheduleError
-from skerry.logic.machinery.durations import DurationError, parse_duration
+from skerry.logic.machinery.durations import DurationError, duration_of
 from skerry.logic.machinery.selectors import Selector, SelectorError
 
 REMOVED, ADDED = "DestinationsRemoved", "DestinationsAdded"
@@ -242,7 +242,7 @@ class _Reader:
         if obj.get(name) is None:
             return None
         try:
-            return timedelta(microseconds=parse_duration(obj[name]) // 1000)
+            return duration_of(obj[name])
         except DurationError as error:
             self._wrong(f"{path}.{name}", obj[name], str(error))
             return timedelta()

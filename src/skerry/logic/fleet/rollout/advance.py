@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from pyroaring import BitMap
 
+from skerry.api.kcp.rollouts import Phase
 from skerry.kit.invariant import invariant
 from skerry.logic.fleet.rollout.state import (
     AWAITING,
@@ -25,7 +26,6 @@ from skerry.logic.fleet.rollout.state import (
     SETTLING,
     SOAKING,
     Failure,
-    Phase,
     Revision,
     Situation,
     State,

@@ -14,24 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyroaring import BitMap
 
+from skerry.api.kcp.rollouts import Phase
 from skerry.logic.fleet.rollout.bitmaps import decoded, encoded
 from skerry.logic.fleet.rollout.spec import RolloutSpec
 from skerry.logic.fleet.rollout.waves import Place
 
-Phase = Literal[
-    "Settling",
-    "Progressing",
-    "Soaking",
-    "Awaiting",
-    "Paused",
-    "RollingBack",
-    "RolledBack",
-    "Completed",
-]
 SETTLING: Final = "Settling"
 PROGRESSING: Final = "Progressing"
 SOAKING: Final = "Soaking"

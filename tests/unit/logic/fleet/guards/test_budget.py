@@ -16,7 +16,6 @@ from skerry.logic.fleet.guards.budget import (
     Rule,
     Verdict,
     denies,
-    duration_text,
     excesses,
     judge,
     rules_of,
@@ -190,12 +189,6 @@ def test_denial_is_a_matter_of_the_budget() -> None:
     assert denies(excesses(members(1), 10, [deny], Book(), _NOW))
     assert not denies(excesses(members(1), 10, [deny._replace(enforces=False)], Book(), _NOW))
     assert not denies(excesses(members(1), 10, [_TEN], Book(), _NOW))
-
-
-def test_durations_are_written_as_people_write_them() -> None:
-    assert duration_text(timedelta(minutes=90)) == "1h30m"
-    assert duration_text(timedelta(seconds=5)) == "5s"
-    assert duration_text(timedelta()) == "0s"
 
 
 _STEP = st.tuples(
