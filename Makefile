@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-installed
 STAMP := $(VENV)/.installed
 SIM_SEEDS ?= 1000
+# A simulation never waits: one for each core.
+SIM_WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 AGREEMENT_EXAMPLES ?= 500
 TEST_ARGS ?=
 # Two more than cores: half of the time end-to-end tests wait for processes they started.
@@ -69,7 +71,7 @@ fmt: $(STAMP) ## Format and sort imports
 	$(BIN)/ruff check --fix-only --quiet src tests bench requirements
 
 sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), and decisions over many clusters
-	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q tests/sim
+	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q -n $(SIM_WORKERS) --dist worksteal --timeout 600 tests/sim
 	SKERRY_AGREEMENT_EXAMPLES=$(AGREEMENT_EXAMPLES) $(BIN)/python -m pytest -q tests/unit/scheduler -k agreement
 
 e2e: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Run only the end-to-end tests

@@ -31,6 +31,7 @@ from bench.scheduler_workloads import (
     nodes,
     plain,
 )
+from skerry.api.objects import Object
 from skerry.kit.ids import SeededIds
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.config.load import default_configuration
@@ -61,9 +62,16 @@ class Measured:
     threshold: int
 
 
+def arrive(scheduler: PodScheduler, item: Object) -> None:
+    """Have a pod without node arrive as the server's event would."""
+    pod = scheduler.cluster.reader.read(item)
+    scheduler.unscheduled[pod.uid] = pod
+    scheduler.queue.add(pod)
+
+
 def another_hopeless_pod(scheduler: PodScheduler, step: int) -> None:
     """One more pod that fits nowhere."""
-    scheduler.queue.add(scheduler.cluster.reader.read(hopeless(f"hopeless-{step}")))
+    arrive(scheduler, hopeless(f"hopeless-{step}"))
 
 
 def churn(scheduler: PodScheduler, step: int) -> None:
@@ -72,9 +80,10 @@ def churn(scheduler: PodScheduler, step: int) -> None:
     if step:
         cluster.remove_node(f"churn-{step - 1}")
         queue.delete(f"churn-{step - 1}")
+        scheduler.unscheduled.pop(f"churn-{step - 1}", None)
     cluster.set_node(node(f"churn-{step}"))
     queue.move(NODE_ADD, None, cluster.table.get(f"churn-{step}"))
-    queue.add(cluster.reader.read(important(f"churn-{step}", cpu="9")))
+    arrive(scheduler, important(f"churn-{step}", cpu="9"))
 
 
 # What happens meanwhile, and after how many attempts it happens again. scheduler_perf does it by
@@ -151,7 +160,7 @@ async def measured(workload: Workload, size: int) -> Measured:
     _, count = workload.counts(size)
     every, happen = _MEANWHILE.get(workload.meanwhile, (0, churn))
     for item in workload.measured(count):
-        scheduler.queue.add(scheduler.cluster.reader.read(item))
+        arrive(scheduler, item)
     existing = len(scheduler.cluster.pods())
     scheduled = refused = 0
     times: list[float] = []
@@ -195,7 +204,7 @@ def memory(size: int = LARGE, pods: int = 30_000) -> float:
     tracemalloc.start()
     scheduler = prepared(Workload("Memory", plain("old"), plain("new"), 0, pods, 0), size)
     for item in plain("new")(100):
-        scheduler.queue.add(scheduler.cluster.reader.read(item))
+        arrive(scheduler, item)
     while (queued := scheduler.queue.pop()) is not None:
         scheduler.attempt(queued)
     used, _ = tracemalloc.get_traced_memory()

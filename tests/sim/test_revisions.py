@@ -35,7 +35,7 @@ from tests.kit.chain.translator_hub import (
 )
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import run_virtual, virtual
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
 SOON = 1.0
 # Longer than things have to be quiet.
@@ -385,7 +385,8 @@ async def test_an_export_without_these_kinds_changes_nothing_for_a_placement() -
 # -- any history ---------------------------------------------------------------------------------
 
 EDGES = ("florin", "guilder")
-HISTORIES = SEEDS[: max(2, len(SEEDS) // 20)] if len(SEEDS) < 1000 else SEEDS
+# Five translators' lives and two thousand virtual seconds each, calm and faulty.
+HISTORIES = seeds_of(6)
 
 
 class History:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
@@ -16,8 +15,8 @@ from tests.kit.chain.rollout_chain import CHAIN, ChainHub
 from tests.kit.chain.rollout_hub import WORKLOAD
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
+from tests.kit.sim.world import seeds_of
 
-SEEDS = int(os.environ.get("SKERRY_SIM_SEEDS", "1"))
 WAVES = [{"name": "canary", "selector": equal(ring="canary")}]
 QUICK = {
     "settle": {"quiet": "2s", "longest": "10s"},
@@ -90,7 +89,8 @@ async def test_edges_that_are_offline_throughout_neither_delay_nor_fail_it() -> 
         assert set(running(hub).values()) == {"two"}
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+# Every controller is real, for an hour of virtual time.
+@pytest.mark.parametrize("seed", seeds_of(20))
 @virtual
 async def test_whatever_happens_bad_pages_stay_with_the_canary_and_good_ones_arrive(
     seed: int,

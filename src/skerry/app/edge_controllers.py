@@ -49,6 +49,8 @@ from skerry.controllers.history import controller as history
 from skerry.controllers.mailbox import controller as mailbox
 from skerry.controllers.mailbox.observe import Provider
 from skerry.controllers.placement_translator import controller as placement_translator
+from skerry.controllers.placement_translator.inputs import Granting
+from skerry.controllers.placement_translator.inputs import Views as TranslatorViews
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.controllers.status_queries.controller import MAX_BYTES
 from skerry.controllers.tenancy import heartbeat, location
@@ -224,8 +226,8 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
     scheduling = await environment.root_view(_SCHEDULING, quiet=True)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
     workload = await environment.root_view(_WORKLOAD, quiet=True)
-    granting = placement_translator.Granting(tenancy.factory, workload.factory)
-    views = placement_translator.Views(
+    granting = Granting(tenancy.factory, workload.factory)
+    views = TranslatorViews(
         environment.context(environment.following("admin", "")),
         edge.factory,
         scheduling.factory,

@@ -55,13 +55,7 @@ class EventHandlers:
     def __init__(self, scheduler: PodScheduler) -> None:
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
-        # Pods without a node that some profile is responsible for, as last reported.
-        self._unscheduled: dict[str, PodInfo] = {}
-        scheduler.refusals.lookup = self._lookup
-
-    def _lookup(self, pod: PodInfo) -> PodInfo | None:
-        found = self._unscheduled.get(pod.uid)
-        return found if found is not None else self._cluster.pod(pod.uid)
+        self._unscheduled = scheduler.unscheduled
 
     def measured(self, handler: Handler, resource: str) -> Handler:
         """Return *handler* with its duration noted, by resource and kind of change."""

@@ -41,6 +41,7 @@ class Refusals:
         events: Events,
         metrics: SchedulerMetrics,
         clock: Clock,
+        last_seen: Callable[[PodInfo], PodInfo | None],
     ) -> None:
         self._queue = queue
         self._nominations = nominations
@@ -48,8 +49,8 @@ class Refusals:
         self._events = events
         self._metrics = metrics
         self._clock = clock
-        # Returns the pod as last seen, None when it is gone; set by whoever follows the server.
-        self.lookup: Callable[[PodInfo], PodInfo | None] = lambda pod: pod
+        # Returns the pod as the server last had it; None when it is gone.
+        self._last_seen = last_seen
 
     def make_room(self, refused: Refused) -> PostFilterResult | None:
         """Run PostFilter; returns what must still be carried out, if anything."""
@@ -114,7 +115,7 @@ class Refusals:
 
     def _requeue(self, refused: Refused) -> None:
         queued = refused.queued
-        current = self.lookup(queued.pod)
+        current = self._last_seen(queued.pod)
         if current is None or current.node_name:
             # Deleted, or bound by somebody: nothing to retry.
             self._queue.done(queued.pod.uid)

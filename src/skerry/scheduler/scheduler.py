@@ -88,6 +88,8 @@ class PodScheduler:
         self.metrics = self._parts.metrics
         self.nominations = NominationTable()
         self.waiting = WaitingPods()
+        # Pods without a node that some profile is responsible for, as the server last had them.
+        self.unscheduled: dict[str, PodInfo] = {}
         self._clock = self.clock = self._parts.clock
         self._extenders = self._parts.extenders
         self.profiles = self._make_profiles(configuration, registry, self._extenders)
@@ -113,9 +115,14 @@ class PodScheduler:
             self._parts.events,
             self.metrics,
             self._clock,
+            self._last_seen,
         )
         self.binding = 0
         self._connect_gauges()
+
+    def _last_seen(self, pod: PodInfo) -> PodInfo | None:
+        found = self.unscheduled.get(pod.uid)
+        return found if found is not None else self.cluster.pod(pod.uid)
 
     def _make_profiles(
         self, configuration: Configuration, registry: Registry, extenders: Sequence[HttpExtender]
@@ -123,6 +130,7 @@ class PodScheduler:
         """Assemble all profiles; raises ConfigurationError in kube-scheduler's words."""
         found: dict[str, Profile] = {}
         for spec in configuration.profiles:
+            name = spec.scheduler_name
             handle = Handle(
                 self.cluster,
                 self._parts.writer,
@@ -133,22 +141,21 @@ class PodScheduler:
                 extenders,
                 self.waiting.reject,
                 self.metrics.preemption_victims.observe,
+                lambda name=name: found[name].framework,  # type: ignore[misc]
             )
             try:
                 assembled = assemble(spec, registry, handle)
             except ProfileError as problem:
                 raise ConfigurationError(
-                    "initializing profiles: creating profile for scheduler name "
-                    f"{spec.scheduler_name}: {problem}"
+                    f"initializing profiles: creating profile for scheduler name {name}: {problem}"
                 ) from problem
             framework: Framework[PodInfo, NodeInfo] = Framework(
                 assembled, self.metrics, self._clock.monotonic
             )
-            handle.framework = framework
             percentage = spec.percentage_of_nodes_to_score
             if percentage is None:
                 percentage = configuration.percentage_of_nodes_to_score
-            found[spec.scheduler_name] = Profile(
+            found[name] = Profile(
                 framework,
                 Evaluator(framework, self.cluster.table),
                 percentage or (0 if self._parts.adaptive_sampling else None),

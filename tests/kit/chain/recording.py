@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
-from skerry.controllers.edge_scheduler.history import Members, Recording, Story, decided
-from skerry.controllers.edge_scheduler.observe import Cause, Gathered, Observed, Result
+from skerry.controllers.edge_scheduler.history import Members, Story, decided
+from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Observed, Recording, Result
 from skerry.logic.fleet.history.record import Reason
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import Assigned, member, new_slice

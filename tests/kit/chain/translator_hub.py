@@ -40,13 +40,9 @@ from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_server import HubFacts, HubServer
 from skerry.controllers.core import root_ca, service_account
 from skerry.controllers.core.namespace import controller as namespace
-from skerry.controllers.placement_translator.controller import (
-    Granting,
-    PlacementTranslator,
-    Views,
-    build,
-)
+from skerry.controllers.placement_translator.controller import PlacementTranslator, build
 from skerry.controllers.placement_translator.events import NAME
+from skerry.controllers.placement_translator.inputs import Granting, Views
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds

@@ -45,11 +45,10 @@ class Bench:
         self, configuration: Configuration | None = None, registry: Registry | None = None
     ) -> None:
         self.cluster = Cluster()
-        self.handle = Handle(self.cluster, ids=SeededIds(1))
+        self.handle = Handle(self.cluster, ids=SeededIds(1), framework=lambda: self.framework)
         configuration = configuration or default_configuration()
         assembled = assemble(configuration.profiles[0], registry or in_tree_registry(), self.handle)
         self.framework: Framework[Any, Any] = Framework(assembled)
-        self.handle.framework = self.framework
         self.profile = Profile(self.framework, Evaluator(self.framework, self.cluster.table))
         self.decider = Decider(self.cluster, self.handle.nominations, SeededIds(1), ties="first")
 

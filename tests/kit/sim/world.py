@@ -21,6 +21,15 @@ from tests.kit.sim.twin import Twin
 SEEDS = range(int(os.environ.get("SKERRY_SIM_SEEDS", "12")))
 
 
+def seeds_of(cost: int) -> range:
+    """Return the seeds for runs that cost *cost* times what others do: one at least.
+
+    So that all simulations find rare failures at about the same expense: a thousand histories of
+    the whole chain would take a night, in which the others could run a hundred thousand.
+    """
+    return SEEDS[: max(1, len(SEEDS) // cost)]
+
+
 class World:
     """Everything of one seed. ``direct`` reaches the server without faults."""
 

@@ -40,18 +40,12 @@ from skerry.controllers.edge_scheduler.guard_status import (
     decide_guard,
 )
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.history import Members, Recording
+from skerry.controllers.edge_scheduler.history import Members
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter, recording_of
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
-from skerry.controllers.edge_scheduler.observe import (
-    BY_PLACEMENT,
-    NAME,
-    Gone,
-    Observed,
-    Observer,
-    slice_owners,
-)
+from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, NAME, Observer, slice_owners
+from skerry.controllers.edge_scheduler.observed import Gone, Observed, Recording
 from skerry.controllers.edge_scheduler.rollouts import (
     RolloutInformers,
     RolloutState,

@@ -14,7 +14,7 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.guards import allow, exceeds_floor
 from skerry.controllers.edge_scheduler.history import Story, decided
-from skerry.controllers.edge_scheduler.observe import Gone, Observed
+from skerry.controllers.edge_scheduler.observed import Gone, Observed
 from skerry.controllers.edge_scheduler.rollout_plan import roll
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
 from skerry.logic.fleet.placement.records import Destination

@@ -25,7 +25,8 @@ from skerry.api.objects import Object, labels_of
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.memory import Causes
-from skerry.controllers.edge_scheduler.observe import CREATED, NAME, Cause
+from skerry.controllers.edge_scheduler.observe import NAME
+from skerry.controllers.edge_scheduler.observed import CREATED, Cause
 from skerry.kit.log import Logger
 from skerry.logic.fleet.guards.spec import guard_of
 from skerry.logic.fleet.placement.consent_record import is_enforced

@@ -17,9 +17,9 @@ when somebody has to be asked about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skerry.api.edge import (
     CONFIRM,
@@ -30,6 +30,7 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.observed import Guarded, Observed
 from skerry.logic.fleet.guards.book import Book, book_of, removals_with
 from skerry.logic.fleet.guards.budget import Loss, Rule, Verdict, judge, rules_of
 from skerry.logic.fleet.guards.freeze import JOINING, LEAVING, Frozen
@@ -41,30 +42,7 @@ from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import member, unpacked_members
 from skerry.logic.machinery.plan import Action, Announcement, Target, Update
 
-if TYPE_CHECKING:
-    from skerry.controllers.edge_scheduler.observe import Observed
-
 _FLOOR_COUNT = FLOOR.limit(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Guarded:
-    """What guards have to know of one placement, at one moment.
-
-    ``departing`` are in the slices and not wanted; of those ``exempt`` go whatever guards say, and
-    ``frozen`` stay until a freeze ends. ``barred`` are wanted, and may not join before that.
-    """
-
-    placement: Object
-    rules: tuple[Rule, ...]
-    now: datetime
-    present: int = 0
-    departing: tuple[Destination, ...] = ()
-    exempt: frozenset[Destination] = frozenset()
-    frozen: frozenset[Destination] = frozenset()
-    barred: frozenset[Destination] = frozenset()
-    until: datetime | None = None
-    protected: Mapping[Destination, tuple[str, str]] = field(default_factory=dict)
 
 
 class Unread(NamedTuple):

@@ -20,9 +20,9 @@ from skerry.api.edge import (
     slice_owner,
 )
 from skerry.api.objects import Object, revision_of
-from skerry.controllers.edge_scheduler import observe
-from skerry.controllers.edge_scheduler.observe import CREATED, Gathered, Observed
-from skerry.logic.fleet.history.difference import Because, Causes, Difference, Move, Why, decisions
+from skerry.controllers.edge_scheduler import observed as observing
+from skerry.controllers.edge_scheduler.observed import CREATED, Gathered, Observed, Recording
+from skerry.logic.fleet.history.difference import Because, Causes, Difference, Move, decisions
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import (
     Cause,
@@ -78,22 +78,6 @@ class Members:
         held = {each for piece in slices() for each in unpacked_members(piece["members"])}
         self._known = {number: each for number, each in self._known.items() if number in held}
         self._prune_at = max(10_000, 2 * len(self._known))
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """What the decisions about one placement are recorded with.
-
-    ``destination`` says whom a member stands for; the others say why, asked of the index as it is
-    when the decision is made.
-    """
-
-    generation: int
-    resource_version: str
-    changed_by: str
-    destination: Callable[[int], Destination | None]
-    why_joined: Why
-    why_left: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +164,7 @@ def _was_created(observed: Observed) -> bool:
     )
 
 
-def ended(gone: observe.Gone, count: int) -> Story | None:
+def ended(gone: observing.Gone, count: int) -> Story | None:
     """Return the end of a placement as a story; None where nobody saw it go."""
     newest = gone.causes.newest
     if newest is None or not newest.uid or newest.kind != "EdgePlacement":
@@ -243,20 +227,20 @@ def _rollout_cause(observed: Observed) -> Causes:
     by = (metadata.get("annotations") or {}).get(CHANGED_BY, "")
     version = str(metadata.get("resourceVersion", ""))
     ref = observed.ref._replace(resource=ROLLOUTS.resource, name=metadata["name"])
-    return causes_of(Gathered((observe.Cause("Rollout", ref, "", version, by),), 1), ())
+    return causes_of(Gathered((observing.Cause("Rollout", ref, "", version, by),), 1), ())
 
 
 def _placement_cause(
     observed: Observed, recording: Recording, *, first: bool
-) -> tuple[observe.Cause, ...]:
+) -> tuple[observing.Cause, ...]:
     """Return the placement itself as the cause of its first slices, if no other is known."""
     if not first:
         return ()
     version, by = recording.resource_version, recording.changed_by
-    return (observe.Cause("EdgePlacement", observed.ref, CREATED, version, by),)
+    return (observing.Cause("EdgePlacement", observed.ref, CREATED, version, by),)
 
 
-def causes_of(gathered: Gathered, otherwise: Sequence[observe.Cause]) -> Causes:
+def causes_of(gathered: Gathered, otherwise: Sequence[observing.Cause]) -> Causes:
     """Return causes as records tell them; what was there at the start caused nothing."""
     real = [each for each in gathered.known if not each.initial]
     total = gathered.total - (len(gathered.known) - len(real))
@@ -265,7 +249,7 @@ def causes_of(gathered: Gathered, otherwise: Sequence[observe.Cause]) -> Causes:
     return Causes(tuple(dict.fromkeys(map(_cause, real))), total)
 
 
-def _cause(cause: observe.Cause) -> Cause:
+def _cause(cause: observing.Cause) -> Cause:
     user, audit_id = changed_by(cause.changed_by)
     return Cause(
         cause.kind,

@@ -21,8 +21,9 @@ from skerry.api.edge import (
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ObjectRef
-from skerry.controllers.edge_scheduler.history import DELETED, Members, Recording, Story
+from skerry.controllers.edge_scheduler.history import DELETED, Members, Story
 from skerry.controllers.edge_scheduler.observe import NAME
+from skerry.controllers.edge_scheduler.observed import Recording
 from skerry.kit.log import Logger
 from skerry.logic.fleet.history.difference import Why
 from skerry.logic.fleet.history.record import (

@@ -10,7 +10,8 @@ from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.history import ended
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
-from skerry.controllers.edge_scheduler.observe import NAME, Cause, Gone
+from skerry.controllers.edge_scheduler.observe import NAME
+from skerry.controllers.edge_scheduler.observed import Cause, Gone
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Create, Plan, Update
 from skerry.runtime.client import Client

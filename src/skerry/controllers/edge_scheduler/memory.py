@@ -14,7 +14,7 @@ from skerry.api.kcp.history import MAX_CAUSES
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.observe import NO_CAUSE, Cause, Gathered, Observed, Result
+from skerry.controllers.edge_scheduler.observed import NO_CAUSE, Cause, Gathered, Observed, Result
 from skerry.controllers.edge_scheduler.rollouts import RolloutState
 
 

@@ -7,10 +7,9 @@ from the server first (``recall``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
 
 from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
@@ -21,21 +20,23 @@ from skerry.api.edge import (
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.controllers.edge_scheduler.guards import Guarded, Unread, has_finalizer
-from skerry.controllers.edge_scheduler.rollouts import ObservedRollout
+from skerry.controllers.edge_scheduler.guards import Unread, has_finalizer
+from skerry.controllers.edge_scheduler.memory import PlacementMemory
+from skerry.controllers.edge_scheduler.observed import (
+    Consent,
+    Gone,
+    Observed,
+    Recording,
+    Result,
+)
 from skerry.kit.log import Logger
 from skerry.logic.fleet.placement.destination import NOWHERE, Chosen, DestinationTable
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import destinations_in, page_names, page_number
-from skerry.logic.machinery.plan import Action
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Informer
 from skerry.runtime.write_overlay import InformerOverlay
-
-if TYPE_CHECKING:
-    from skerry.controllers.edge_scheduler.history import Recording
-    from skerry.controllers.edge_scheduler.memory import PlacementMemory
 
 NAME = "edge-scheduler"
 BY_PLACEMENT = "placement"
@@ -43,105 +44,6 @@ BY_PLACEMENT = "placement"
 _MAX_NAMED = 5
 
 _log = Logger(NAME)
-
-
-CREATED = "created"
-
-
-class Cause(NamedTuple):
-    """The object whose event enqueued a placement, and what is known of its change.
-
-    ``initial``: it was there when we started, so it changed nothing.
-    """
-
-    kind: str
-    ref: ObjectRef
-    change: str = ""
-    resource_version: str = ""
-    changed_by: str = ""
-    uid: str = ""
-    initial: bool = False
-
-
-class Gathered(NamedTuple):
-    """The causes of a reconcile: the last of them, newest first, and how many there were."""
-
-    known: tuple[Cause, ...] = ()
-    total: int = 0
-
-    @property
-    def newest(self) -> Cause | None:
-        return self.known[0] if self.known else None
-
-
-NO_CAUSE = Gathered()
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What was found for a placement, at one generation of it."""
-
-    generation: int
-    matching: int = 0
-    chosen: int = 0
-    destinations: int = 0
-    errors: tuple[str, ...] = ()
-    unsatisfiable: tuple[str, ...] = ()
-    wanted_locations: int | None = None
-    # Why a strategy found fewer than that.
-    shortage: str = ""
-    broken_locations: tuple[str, ...] = ()
-    consent: Consent | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """What grants have to do with a placement: numbers of Locations, and who refuses them.
-
-    ``held`` are some of those ``refused``. ``observed`` would be refused if grants enforced.
-    """
-
-    refused: int = 0
-    held: int = 0
-    observed: int = 0
-    refusing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """A placement that is no more, and what is to be written all the same."""
-
-    ref: ObjectRef
-    causes: Gathered = NO_CAUSE
-    actions: tuple[Action, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """One placement: its destinations, and the slices that are thought to be its own."""
-
-    ref: ObjectRef
-    owner: SliceOwner
-    result: Result
-    destinations: tuple[Destination, ...] = ()
-    # As the cache keeps them (``lean_slice``), by name.
-    slices: Mapping[str, Object] = field(default_factory=dict)
-    # Names that its slices may have, in order.
-    page_names: tuple[str, ...] = ()
-    causes: Gathered = NO_CAUSE
-    # The Locations that its strategy chose; None without one.
-    chosen: frozenset[ObjectRef] | None = None
-    # What grants have to do with it, and the Locations that refuse it; where there are grants.
-    found: Chosen | None = None
-    refused: tuple[ObjectRef, ...] = ()
-    # Whether what the slices hold is to be remembered, because some Location refuses it.
-    tracked: bool = False
-    # What guards have to know of it; None where none of them has a say.
-    guarded: Guarded | None = None
-    # What to record decisions with; None where none are recorded.
-    history: Recording | None = None
-    # Its Rollout; None without one.
-    rollout: ObservedRollout | None = None
 
 
 def slice_owners(obj: Object) -> tuple[tuple[str, str], ...]:

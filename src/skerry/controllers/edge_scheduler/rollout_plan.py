@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
@@ -31,6 +31,7 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import Assigned, member, unpacked_members
@@ -56,10 +57,6 @@ from skerry.logic.fleet.rollout.state import (
 from skerry.logic.fleet.rollout.waves import Place
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.plan import Action, Announcement, Apply, Create, Patch, Target
-
-if TYPE_CHECKING:
-    from skerry.controllers.edge_scheduler.observe import Observed
-    from skerry.controllers.edge_scheduler.rollouts import ObservedRollout
 
 
 class Rolled(NamedTuple):

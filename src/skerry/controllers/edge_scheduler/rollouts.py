@@ -6,10 +6,9 @@ Only placements with a Rollout of their name are concerned. Here is what is obse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from skerry.api.edge import (
     PLACEMENT_REVISIONS,
@@ -19,6 +18,7 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
 from skerry.controllers.edge_scheduler.rollout_plan import orphan_writes
 from skerry.logic.fleet.revision.objects import latest, read_page
 from skerry.logic.fleet.rollout.clocks import Elapsed
@@ -37,9 +37,6 @@ from skerry.runtime.client import cluster_of
 from skerry.runtime.execute import Outcome
 from skerry.runtime.index import Index, Key
 from skerry.runtime.informer import Informer
-
-if TYPE_CHECKING:
-    from skerry.controllers.edge_scheduler.observe import Observed
 
 BY_PLACEMENT = "placement"
 
@@ -81,24 +78,6 @@ def revision_owners(obj: Object) -> tuple[tuple[str, str], ...]:
 
 
 # -- observing ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedRollout:
-    """One Rollout, and everything besides destinations that it is decided from."""
-
-    object: Object
-    spec: RolloutSpec
-    revisions: Mapping[int, Revision]
-    names: Mapping[int, str]
-    live: int
-    now: datetime
-    quiet_seconds: float
-    approvals: Mapping[str, Object] = field(default_factory=dict)
-    gate: Gate = OPEN
-    # Labels of Locations, and whether content is frozen there.
-    labels: Mapping[ObjectRef, Labels] = field(default_factory=dict)
-    frozen: frozenset[ObjectRef] = frozenset()
 
 
 class RolloutState:

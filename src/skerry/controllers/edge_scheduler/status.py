@@ -15,7 +15,7 @@ from typing import Any
 from skerry.api.edge import EDGE_PLACEMENTS, SCHEDULED
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.controllers.edge_scheduler.observe import Consent, Result
+from skerry.controllers.edge_scheduler.observed import Consent, Result
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.conditions import condition, set_conditions

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from skerry.api.edge import (
     SYNCER_CONFIG_NAME,
@@ -31,7 +30,7 @@ from skerry.controllers.placement_translator.held import (
     ObservedHolds,
     decide_holds,
 )
-from skerry.controllers.placement_translator.inputs import BY_PLACEMENT, Inputs
+from skerry.controllers.placement_translator.inputs import BY_PLACEMENT, Inputs, Views
 from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.observe import Observer
 from skerry.controllers.placement_translator.paths import WorkspacePaths
@@ -57,13 +56,12 @@ from skerry.logic.fleet.translation.workspaces import CONTENT, PATH, Mailboxes, 
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, Client, cluster_of
-from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.discovery import discover
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.execute import Announce, Executor
 from skerry.runtime.index import Key
-from skerry.runtime.informer import Informer, InformerFactory
+from skerry.runtime.informer import Informer
 from skerry.runtime.transport import TransportError
 from skerry.runtime.workqueue import WorkQueue
 
@@ -74,35 +72,6 @@ _REPORT_WORKERS = 2
 _REPORT_SECONDS = 0.2
 
 _log = Logger(NAME)
-
-
-class Granting(NamedTuple):
-    """The views of the exports with Workspaces and with SyncTargets."""
-
-    tenancy: InformerFactory
-    workload: InformerFactory
-
-
-@dataclass(frozen=True, slots=True)
-class Views:
-    """Where the translator reads and writes.
-
-    ``everywhere`` has the rights to read all workspaces at once and to write to each; its client
-    names no cluster. ``edge`` and ``scheduling`` follow the views of those exports across all
-    workspaces, ``provider`` the workspace in which mailboxes are. ``granting`` is for what
-    LocationGrants depend on; without it there are no grants. ``exporter`` is the logical cluster of
-    the provider workspace, whose PlacementGuards are for all; None: there can be none.
-    ``has_revisions``: the edge export offers Rollouts and revisions. Where it does not, as one of a
-    previous version, there are none.
-    """
-
-    everywhere: ControllerContext
-    edge: InformerFactory
-    scheduling: InformerFactory
-    provider: InformerFactory
-    granting: Granting | None = None
-    exporter: ClusterName | None = None
-    has_revisions: bool = True
 
 
 class PlacementTranslator:

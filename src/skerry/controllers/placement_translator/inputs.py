@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from skerry.api.edge import (
     CUSTOMIZERS,
@@ -18,17 +19,45 @@ from skerry.api.edge import (
 )
 from skerry.api.kcp.resources import API_RESOURCE_SCHEMAS, LOCATIONS, WORKSPACES
 from skerry.api.objects import Object
+from skerry.api.refs import ClusterName
 from skerry.controllers.placement_translator.records import slice_owner
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.translation.sources import lean_definition
 from skerry.runtime.client import EVERYWHERE, cluster_of
+from skerry.runtime.context import ControllerContext
 from skerry.runtime.informer import Informer, InformerFactory
 
-if TYPE_CHECKING:
-    from skerry.controllers.placement_translator.controller import Views
-
 BY_PLACEMENT = "placement"
+
+
+class Granting(NamedTuple):
+    """The views of the exports with Workspaces and with SyncTargets."""
+
+    tenancy: InformerFactory
+    workload: InformerFactory
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Where the translator reads and writes.
+
+    ``everywhere`` has the rights to read all workspaces at once and to write to each; its client
+    names no cluster. ``edge`` and ``scheduling`` follow the views of those exports across all
+    workspaces, ``provider`` the workspace in which mailboxes are. ``granting`` is for what
+    LocationGrants depend on; without it there are no grants. ``exporter`` is the logical cluster of
+    the provider workspace, whose PlacementGuards are for all; None: there can be none.
+    ``has_revisions``: the edge export offers Rollouts and revisions. Where it does not, as one of a
+    previous version, there are none.
+    """
+
+    everywhere: ControllerContext
+    edge: InformerFactory
+    scheduling: InformerFactory
+    provider: InformerFactory
+    granting: Granting | None = None
+    exporter: ClusterName | None = None
+    has_revisions: bool = True
 
 
 class Inputs:

@@ -14,17 +14,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skerry.logic.machinery.selectors import Selector
+from skerry.scheduler.cache.label_column import LabelColumn
+from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cache.terms import AffinityTerm
-
-if TYPE_CHECKING:
-    from skerry.scheduler.cache.pod import PodInfo
-    from skerry.scheduler.cache.table import LabelColumn
 
 Ints = NDArray[np.int64]
 

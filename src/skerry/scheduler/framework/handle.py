@@ -140,6 +140,10 @@ class NominationTable:
         return len(self._node_of)
 
 
+def _no_framework() -> Framework[PodInfo, NodeInfo]:
+    raise LookupError("this plugin was made for no profile")
+
+
 @dataclass(slots=True)
 class Handle:
     """Everything a plugin may use."""
@@ -155,5 +159,5 @@ class Handle:
     reject_waiting: Callable[[str, str, str], bool] = field(default=lambda *_: False)
     # Observes how many pods one preemption evicts.
     count_victims: Callable[[int], None] = field(default=lambda _: None)
-    # The profile the plugin belongs to; set once all plugins are made.
-    framework: Framework[PodInfo, NodeInfo] | None = None
+    # Returns the profile the plugin belongs to: not to be asked before all its plugins are made.
+    framework: Callable[[], Framework[PodInfo, NodeInfo]] = field(default=_no_framework)

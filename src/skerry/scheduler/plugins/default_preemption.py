@@ -24,7 +24,6 @@ from skerry.scheduler.cache.node import NodeInfo
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.handle import ExtenderError, Handle
 from skerry.scheduler.framework.plugin import Diagnosis, PostFilterResult
-from skerry.scheduler.framework.runner import Framework
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.framework.status import (
     Code,
@@ -175,7 +174,7 @@ class DefaultPreemption:
         found.set_all(rows[hopeless], _NO_VICTIMS)
         rows = rows[~hopeless]
         self._read_budgets()
-        known = self._trials.known(pod) if self._framework().local(state) else None
+        known = self._trials.known(pod) if self._handle.framework().local(state) else None
         wanted = self._number_wanted(len(rows))
         offset = int(self._handle.ids.fraction() * len(rows))
         gentle: list[Candidate] = []
@@ -236,18 +235,12 @@ class DefaultPreemption:
     def _number_wanted(self, nodes: int) -> int:
         return min(max(nodes * self._percentage // 100, self._absolute), nodes)
 
-    def _framework(self) -> Framework[PodInfo, NodeInfo]:
-        framework = self._handle.framework
-        if framework is None:
-            raise LookupError("preemption needs the profile it belongs to")
-        return framework
-
     def _victims_on(self, state: CycleState, pod: PodInfo, live: NodeInfo) -> Candidate | Status:
         priority = pod.spec.priority
         lesser = [other for other in live.pods.values() if other.spec.priority < priority]
         if not lesser:
             return _NO_VICTIMS
-        framework, nominations = self._framework(), self._handle.nominations
+        framework, nominations = self._handle.framework(), self._handle.nominations
         node = live.without(lesser)
         tracked = framework.tracks(state)
         if tracked:
@@ -275,7 +268,7 @@ class DefaultPreemption:
         self, state: CycleState, pod: PodInfo, node: NodeInfo, other: PodInfo, tracked: bool
     ) -> bool:
         """Put *other* back and keep it there if *pod* fits all the same."""
-        framework = self._framework()
+        framework = self._handle.framework()
         node.add(other)
         if tracked:
             framework.add_item(state, pod, other, node)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.machinery.taints import REPELLING, first_untolerated
 from skerry.scheduler.cache.counts import Question, Tally, domain_sums
+from skerry.scheduler.cache.label_column import LabelColumn
 from skerry.scheduler.cache.node import HOSTNAME, ZONE, NodeInfo
 from skerry.scheduler.cache.owners import default_selector
 from skerry.scheduler.cache.pod import PodInfo
-from skerry.scheduler.cache.table import LabelColumn
 from skerry.scheduler.framework.events import NODE, POD, Action, ClusterEvent, Hint, Registration
 from skerry.scheduler.framework.handle import Handle
 from skerry.scheduler.framework.plugin import MAX_SCORE, PreFilterResult, Scores, Verdicts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner, edge_placement_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
-from skerry.controllers.edge_scheduler.observe import Gone, Observed, Result
+from skerry.controllers.edge_scheduler.observed import Gone, Observed, Result
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice, packed_members, page_names
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update

@@ -16,14 +16,8 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
-from skerry.controllers.edge_scheduler.guards import (
-    Guarded,
-    GuardState,
-    Unread,
-    allow,
-    exceeds_floor,
-)
-from skerry.controllers.edge_scheduler.observe import Observed, Result
+from skerry.controllers.edge_scheduler.guards import GuardState, Unread, allow, exceeds_floor
+from skerry.controllers.edge_scheduler.observed import Guarded, Observed, Result
 from skerry.logic.fleet.guards.budget import FLOOR_RULE, Rule
 from skerry.logic.fleet.guards.spec import Budget
 from skerry.logic.fleet.placement.destination import DestinationTable

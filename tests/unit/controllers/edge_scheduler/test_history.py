@@ -10,7 +10,7 @@ from skerry.controllers.edge_scheduler.history import (
     changed_by,
     ended,
 )
-from skerry.controllers.edge_scheduler.observe import Cause, Gathered, Gone
+from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Gone
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import Assigned, lean_slice, member, new_slice
 from tests.kit.chain.recording import OWNER, RELABELLED, A, B, C, P, observed, story

@@ -12,7 +12,7 @@ from skerry.api.errors import Forbidden, InternalError, NotFound
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.history import Members, Story
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter, recording_of
-from skerry.controllers.edge_scheduler.observe import Cause, Gathered
+from skerry.controllers.edge_scheduler.observed import Cause, Gathered
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.history.fold import folded, timeline
 from skerry.logic.fleet.history.record import Maker

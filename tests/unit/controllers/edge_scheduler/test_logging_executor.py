@@ -18,7 +18,7 @@ from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
-from skerry.controllers.edge_scheduler.observe import (
+from skerry.controllers.edge_scheduler.observed import (
     NO_CAUSE,
     Cause,
     Gathered,

@@ -8,7 +8,7 @@ from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import Causes, PlacementMemory
-from skerry.controllers.edge_scheduler.observe import NO_CAUSE, Cause, Gathered, Observed, Result
+from skerry.controllers.edge_scheduler.observed import NO_CAUSE, Cause, Gathered, Observed, Result
 from skerry.logic.fleet.placement.destination import DestinationTable
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)

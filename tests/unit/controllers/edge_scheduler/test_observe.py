@@ -21,15 +21,8 @@ from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
-from skerry.controllers.edge_scheduler.observe import (
-    BY_PLACEMENT,
-    Cause,
-    Gathered,
-    Gone,
-    Observed,
-    Observer,
-    slice_owners,
-)
+from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, Observer, slice_owners
+from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Gone, Observed
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice, slice_as_written

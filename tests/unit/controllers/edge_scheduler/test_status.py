@@ -8,7 +8,7 @@ import pytest
 
 from skerry.api.edge import SCHEDULED, edge_placement_ref
 from skerry.api.objects import Object
-from skerry.controllers.edge_scheduler.observe import Consent, Result
+from skerry.controllers.edge_scheduler.observed import Consent, Result
 from skerry.controllers.edge_scheduler.status import (
     GRANTED,
     SATISFIABLE,

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skerry.logic.machinery.cel import ast
 from skerry.logic.machinery.cel.functions import OVERLOADS, Overload, Price
 from skerry.logic.machinery.cel.lists import special_list_run
-from skerry.logic.machinery.cel.typed import PATTERN_COST, READ_COST, Scope, Typed, charge, size_of
+from skerry.logic.machinery.cel.typed import (
+    PATTERN_COST,
+    READ_COST,
+    Compiling,
+    Scope,
+    Typed,
+    charge,
+    size_of,
+)
 from skerry.logic.machinery.cel.types import CelType, assignable, resolved
 from skerry.logic.machinery.cel.values import EvaluationError, kind_of
-
-if TYPE_CHECKING:
-    from skerry.logic.machinery.cel.compiler import _Compiler
 
 _MIXING = frozenset(("format",))
 
@@ -26,7 +31,7 @@ _MIXING = frozenset(("format",))
 class Calls:
     """Compiles the calls of one expression."""
 
-    def __init__(self, compiler: _Compiler) -> None:
+    def __init__(self, compiler: Compiling) -> None:
         self._compiler = compiler
 
     def compile(self, node: ast.Call) -> Typed:

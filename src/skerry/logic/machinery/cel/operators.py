@@ -7,21 +7,18 @@ order. That is CEL's rule, not an optimisation.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skerry.logic.machinery.cel import ast, types
-from skerry.logic.machinery.cel.typed import Scope, Typed
+from skerry.logic.machinery.cel.typed import Compiling, Scope, Typed
 from skerry.logic.machinery.cel.types import CelType, assignable
 from skerry.logic.machinery.cel.values import NONE, EvaluationError, Optional_
 
-if TYPE_CHECKING:
-    from skerry.logic.machinery.cel.compiler import _Compiler
 
-
-def _logic(settles: bool) -> Callable[[_Compiler, ast.Call], Typed]:
+def _logic(settles: bool) -> Callable[[Compiling, ast.Call], Typed]:
     """Return the compiler of ``||`` (settled by true) or ``&&`` (settled by false)."""
 
-    def compile_(compiler: _Compiler, node: ast.Call) -> Typed:
+    def compile_(compiler: Compiling, node: ast.Call) -> Typed:
         left, right = (compiler.compile(part) for part in node.arguments)
         for part in (left, right):
             if part.type.name not in ("bool", "dyn"):
@@ -57,7 +54,7 @@ def _absorbing(
     return run
 
 
-def _conditional(compiler: _Compiler, node: ast.Call) -> Typed:
+def _conditional(compiler: Compiling, node: ast.Call) -> Typed:
     condition, yes, no = (compiler.compile(part) for part in node.arguments)
     result = yes.type if yes.type.name not in ("dyn", "null") else no.type
     if condition.type.name not in ("bool", "dyn") or not assignable(yes.type, no.type, {}):
@@ -76,7 +73,7 @@ def _conditional(compiler: _Compiler, node: ast.Call) -> Typed:
     return Typed(result, run, cost, worst)
 
 
-def _not_strictly_false(compiler: _Compiler, node: ast.Call) -> Typed:
+def _not_strictly_false(compiler: Compiling, node: ast.Call) -> Typed:
     """The loop condition of macros: an error does not end the loop."""
     inner = compiler.compile(node.arguments[0])
 
@@ -96,7 +93,7 @@ def _chained(kind: CelType) -> tuple[CelType, bool]:
     return kind, False
 
 
-def _optional_select(compiler: _Compiler, node: ast.Call) -> Typed:
+def _optional_select(compiler: Compiling, node: ast.Call) -> Typed:
     field = node.arguments[1]
     name = str(field.value) if isinstance(field, ast.Constant) else ""
     operand = compiler.operand(node.arguments[0], name)
@@ -106,7 +103,7 @@ def _optional_select(compiler: _Compiler, node: ast.Call) -> Typed:
     return Typed(types.optional_of(result), run, operand.cost + 1, operand.worst + 1)
 
 
-def _optional_index(compiler: _Compiler, node: ast.Call) -> Typed:
+def _optional_index(compiler: Compiling, node: ast.Call) -> Typed:
     operand, index = (compiler.compile(part) for part in node.arguments)
     owner, chained = _chained(operand.type)
     result = owner.parameters[-1] if owner.name in ("list", "map") else types.DYN
@@ -134,7 +131,7 @@ def _optional_access(
     return run
 
 
-def _or_value(compiler: _Compiler, node: ast.Call) -> Typed:
+def _or_value(compiler: Compiling, node: ast.Call) -> Typed:
     """``x.orValue(y)``: y is computed only when needed."""
     operand = compiler.compile(_target(compiler, node))
     other = compiler.compile(node.arguments[0])
@@ -150,7 +147,7 @@ def _or_value(compiler: _Compiler, node: ast.Call) -> Typed:
     return Typed(result, run, operand.cost + other.cost + 1, operand.worst + other.worst + 1)
 
 
-def _or(compiler: _Compiler, node: ast.Call) -> Typed:
+def _or(compiler: Compiling, node: ast.Call) -> Typed:
     operand = compiler.compile(_target(compiler, node))
     other = compiler.compile(node.arguments[0])
     if operand.type.name != "optional" or not assignable(operand.type, other.type, {}):
@@ -164,19 +161,19 @@ def _or(compiler: _Compiler, node: ast.Call) -> Typed:
     return Typed(operand.type, run, cost, worst)
 
 
-def _target(compiler: _Compiler, node: ast.Call) -> ast.Node:
+def _target(compiler: Compiling, node: ast.Call) -> ast.Node:
     if node.target is None:
         raise compiler.fail(node, f"undeclared reference to '{node.function}' (in container '')")
     return node.target
 
 
-def _mismatch(compiler: _Compiler, node: ast.Call, operand: Typed, other: Typed) -> ValueError:
+def _mismatch(compiler: Compiling, node: ast.Call, operand: Typed, other: Typed) -> ValueError:
     shown = f"{operand.type}.({other.type})"
     message = f"found no matching overload for '{node.function}' applied to '{shown}'"
     return compiler.fail(node, message)
 
 
-OPERATORS: dict[str, Callable[[Any, ast.Call], Typed]] = {
+OPERATORS: dict[str, Callable[[Compiling, ast.Call], Typed]] = {
     "_||_": _logic(settles=True),
     "_&&_": _logic(settles=False),
     "_?_:_": _conditional,

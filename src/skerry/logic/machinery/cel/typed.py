@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from skerry.logic.machinery.cel.ast import Node
 from skerry.logic.machinery.cel.types import MAX_REQUEST_BYTES, CelType
 
 # Variables by name; ``COST`` holds what the run may still spend. No CEL name looks like it.
@@ -24,6 +25,27 @@ class Typed(NamedTuple):
     # What one run costs apart from loops and long reads; the most it can cost.
     cost: float
     worst: float
+
+
+class Compiling(Protocol):
+    """The compiler, as those who compile one sort of call see it."""
+
+    # What is declared where the call stands.
+    variables: dict[str, CelType]
+    # Whether lists and maps may mix types here, as the arguments of ``format`` do.
+    mixed: bool
+
+    def compile(self, node: Node) -> Typed:
+        """Return *node* compiled."""
+
+    def operand(self, inner: Node, field: str) -> Typed:
+        """Return what *field* is selected of, compiled."""
+
+    def field(self, node: Node, owner: CelType, name: str) -> tuple[str, CelType]:
+        """Return the key and the type of a field of *owner*."""
+
+    def fail(self, node: Node, message: str) -> ValueError:
+        """Return the error that says where *node* stands."""
 
 
 # One element or byte read.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skerry.api.edge import NEXT_SLOT, SliceOwner, edge_placement_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
-from skerry.controllers.edge_scheduler.observe import Observed, Result
+from skerry.controllers.edge_scheduler.observed import Observed, Result
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
     Assigned,
