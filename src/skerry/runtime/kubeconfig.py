@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import os
 import ssl
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.runtime.http import LIMITS, Authorization, HttpTransport, Limits
+from skerry.runtime.transport import TransportError
 from skerry.wire import kubeconfig
 from skerry.wire.kubeconfig import KubeconfigError
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class CredentialError(KubeconfigError, TransportError):
+    """Why there is no credential just now: a person's mistake, or something that passes.
+
+    Whoever goes on trying a server goes on trying this as well.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,7 @@ def load(paths: Sequence[Path], overrides: Overrides = Overrides()) -> ClientCon
     server = overrides.server or str(cluster.get("server", ""))
     if not server:
         raise KubeconfigError(f"kubeconfig {shown}: cluster {cluster_name!r} has no server")
-    token_file = user.get("tokenFile")
+    token_file = str(user.get("tokenFile") or "")
     return ClientConfig(
         server=server,
         ca=_pem(cluster, "certificate-authority", cluster_folder),
@@ -135,14 +142,12 @@ def connect(
     gzip: bool = False,
 ) -> HttpTransport:
     """Return a transport to the server *config* names."""
-    url = urlsplit(config.server)
-    if url.scheme not in ("https", "http") or not url.hostname:
-        raise KubeconfigError(f"server {config.server!r}: want a URL such as https://host:6443")
+    url, port = _address(config.server)
     secure = url.scheme == "https"
     return HttpTransport(
-        url.hostname,
-        url.port or (443 if secure else 80),
-        tls_context(config) if secure else None,
+        url.hostname or "",
+        port or (443 if secure else 80),
+        _trust(config) if secure else None,
         server_name=config.tls_server_name,
         prefix=url.path,
         authorization=_authorization(config, clock or SystemClock()),
@@ -157,6 +162,18 @@ def identify(transport: HttpTransport, config: ClientConfig, clock: Clock | None
     transport.identify(
         tls_context(config) if secure else None, _authorization(config, clock or SystemClock())
     )
+
+
+def _address(server: str) -> tuple[SplitResult, int | None]:
+    """Return the parts of a server's URL, and its port if it names one."""
+    try:
+        url = urlsplit(server)
+        port = url.port
+    except ValueError as error:
+        raise KubeconfigError(f"server {server!r}: {error}") from error
+    if url.scheme not in ("https", "http") or not url.hostname:
+        raise KubeconfigError(f"server {server!r}: want a URL such as https://host:6443")
+    return url, port
 
 
 def tls_context(config: ClientConfig) -> ssl.SSLContext:
@@ -174,17 +191,41 @@ def tls_context(config: ClientConfig) -> ssl.SSLContext:
     return context
 
 
+def _trust(config: ClientConfig) -> ssl.SSLContext:
+    """Return the TLS settings of a file that people write, so that what is wrong is named."""
+    try:
+        tls_context(replace(config, certificate=b"", key=b""))
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise KubeconfigError(
+            f"kubeconfig field certificate-authority: want certificates in PEM form: {error}"
+        ) from error
+    try:
+        return tls_context(config)
+    except ssl.SSLError as error:
+        raise KubeconfigError(
+            "kubeconfig fields client-certificate and client-key: want a certificate and its key "
+            f"in PEM form: {error}"
+        ) from error
+
+
 def _authorization(config: ClientConfig, clock: Clock) -> Authorization | str:
     if config.token_file is not None:
         return _TokenFile(config.token_file).authorization
     if config.token:
-        return f"Bearer {config.token}"
+        return _bearer(config.token, "kubeconfig field token")
     if config.username:
         pair = f"{config.username}:{config.password}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
     if config.exec_plugin is not None:
         return _ExecToken(config.exec_plugin, clock).authorization
     return ""
+
+
+def _bearer(token: str, where: str) -> str:
+    """Return the header's value; a token that fits into no header is not repeated in the error."""
+    if not token.isascii() or not token.isprintable():
+        raise CredentialError(f"{where}: want one line of ASCII characters")
+    return f"Bearer {token}"
 
 
 class _TokenFile:
@@ -196,10 +237,14 @@ class _TokenFile:
         self._value = ""
 
     async def authorization(self) -> str:
-        stat = os.stat(self._path)
-        version = (stat.st_mtime_ns, stat.st_ino)
-        if version != self._seen:
-            self._value = f"Bearer {self._path.read_text().strip()}"
+        try:
+            stat = os.stat(self._path)
+            version = (stat.st_mtime_ns, stat.st_ino)
+            token = None if version == self._seen else self._path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise CredentialError(f"kubeconfig field tokenFile: {error}") from error
+        if token is not None:
+            self._value = _bearer(token, f"token file {self._path}")
             self._seen = version
         return self._value
 
@@ -239,14 +284,15 @@ class _ExecToken:
         )
         printed, _ = await process.communicate()
         if process.returncode:
-            raise KubeconfigError(f"exec plugin {plugin.command}: exit code {process.returncode}")
+            raise CredentialError(f"exec plugin {plugin.command}: exit code {process.returncode}")
         try:
             status = orjson.loads(printed)["status"]
-            self._value = f"Bearer {status['token']}"
+            token = str(status["token"])
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise KubeconfigError(
+            raise CredentialError(
                 f"exec plugin {plugin.command}: want an ExecCredential with a token"
             ) from error
+        self._value = _bearer(token, f"token of exec plugin {plugin.command}")
         self._expires = status.get("expirationTimestamp", "")
 
 
@@ -271,10 +317,10 @@ def _pem(section: Mapping[str, Any], name: str, folder: Path) -> bytes:
     inline = section.get(f"{name}-data")
     try:
         if inline:
-            return base64.b64decode(inline, validate=True)
+            return base64.b64decode(str(inline), validate=True)
         path = section.get(name)
-        return _beside(folder, path).read_bytes() if path else b""
-    except (binascii.Error, OSError) as error:
+        return _beside(folder, str(path)).read_bytes() if path else b""
+    except (ValueError, OSError) as error:
         raise KubeconfigError(f"kubeconfig field {name}: {error}") from error
 
 
@@ -283,16 +329,27 @@ def _beside(folder: Path, path: str) -> Path:
 
 
 def _extensions(user: Mapping[str, Any]) -> dict[str, Any]:
-    entries = user.get("extensions") or ()
+    entries = _mappings(user.get("extensions"), "extensions")
     return {str(entry.get("name", "")): entry.get("extension") for entry in entries}
 
 
-def _exec_plugin(raw: Mapping[str, Any] | None) -> ExecPlugin | None:
+def _mappings(found: object, name: str) -> list[Mapping[str, Any]]:
+    """Return a list of mappings, empty where there is none."""
+    entries = found or []
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise KubeconfigError(f"kubeconfig field {name}: want a list of mappings")
+    return entries
+
+
+def _exec_plugin(raw: object) -> ExecPlugin | None:
     if not raw:
         return None
+    if not isinstance(raw, dict) or not raw.get("command"):
+        raise KubeconfigError("kubeconfig field exec: want a mapping with a command")
+    env = _mappings(raw.get("env"), "exec.env")
     return ExecPlugin(
-        command=str(raw.get("command", "")),
+        command=str(raw["command"]),
         args=tuple(str(arg) for arg in raw.get("args") or ()),
-        env=tuple((str(item["name"]), str(item["value"])) for item in raw.get("env") or ()),
+        env=tuple((str(item.get("name", "")), str(item.get("value", ""))) for item in env),
         api_version=str(raw.get("apiVersion", "client.authentication.k8s.io/v1")),
     )

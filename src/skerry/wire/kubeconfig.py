@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from skerry.kit.text import one_line
+
 Entry = dict[str, Any]
 # What a section's entries are called inside: ``clusters: [{name: ..., cluster: {...}}]``.
 SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
@@ -62,7 +64,7 @@ def document_of(text: str) -> Entry:
     try:
         document = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, less one resolver
     except yaml.YAMLError as error:
-        raise KubeconfigError(str(error)) from error
+        raise KubeconfigError(f"not YAML: {one_line(str(error))}") from error
     if document is None:
         return {}
     if not isinstance(document, dict):

@@ -10,7 +10,7 @@ import pytest
 
 from skerry.kit.clock import SystemClock
 from skerry.runtime import kubeconfig
-from skerry.runtime.kubeconfig import Overrides, in_cluster, load
+from skerry.runtime.kubeconfig import CredentialError, Overrides, in_cluster, load
 from skerry.wire.kubeconfig import KubeconfigError
 
 
@@ -79,6 +79,15 @@ def test_files_named_inside_are_beside_the_file(tmp_path: Path) -> None:
             "client-certificate",
         ),
         ({"users": [{"name": "a", "user": {"client-key": "/absent"}}]}, "client-key"),
+        ({"users": [{"name": "a", "user": {"client-key": "a\0b"}}]}, "client-key"),
+        ({"users": [{"name": "a", "user": {"client-key-data": 7}}]}, "client-key"),
+        ({"users": [{"name": "a", "user": {"extensions": "x"}}]}, "extensions: want a list"),
+        ({"users": [{"name": "a", "user": {"exec": "x"}}]}, "exec: want a mapping with a command"),
+        ({"users": [{"name": "a", "user": {"exec": {"args": []}}}]}, "want a mapping with a comm"),
+        (
+            {"users": [{"name": "a", "user": {"exec": {"command": "x", "env": ["y"]}}}]},
+            "exec.env: want a list of mappings",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -87,11 +96,12 @@ def test_what_is_wrong_is_named(tmp_path: Path, change: dict[str, Any], message:
         load([path])
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "{", "\x00"])
+@pytest.mark.parametrize("text", ["[1, 2]", "{", "\x00", "a:\n\t- b"])
 def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
-    with pytest.raises(KubeconfigError, match="config"):
+    with pytest.raises(KubeconfigError, match="config") as refused:
         load([tmp_path / "config"])
+    assert "\n" not in str(refused.value)
 
 
 async def test_a_pods_token_is_read_again_when_it_changes(tmp_path: Path) -> None:
@@ -151,7 +161,58 @@ def test_a_name_and_password_are_sent_as_basic_authorization(tmp_path: Path) -> 
     assert kubeconfig._authorization(found, SystemClock()) == "Basic dTpw"
 
 
-@pytest.mark.parametrize("server", ["ftp://x", "one:6443", "https://"])
+@pytest.mark.parametrize("server", ["ftp://x", "one:6443", "https://", "x y"])
 async def test_a_server_that_is_no_url_is_refused(server: str) -> None:
     with pytest.raises(KubeconfigError, match="want a URL"):
         kubeconfig.connect(kubeconfig.ClientConfig(server))
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ("https://x:99999", "Port out of range"),
+        ("https://x:y", "Port could not be cast"),
+        ("https://[::1", "Invalid IPv6 URL"),
+    ],
+)
+async def test_a_port_or_an_address_that_there_cannot_be_is_named(
+    server: str, message: str
+) -> None:
+    with pytest.raises(KubeconfigError, match=message):
+        kubeconfig.connect(kubeconfig.ClientConfig(server))
+
+
+@pytest.mark.parametrize("text", [b"hello", b"\xff\xfe"])
+async def test_what_is_no_certificate_is_called_that(text: bytes) -> None:
+    with pytest.raises(KubeconfigError, match="certificate-authority: want certificates in PEM"):
+        kubeconfig.connect(kubeconfig.ClientConfig("https://x", ca=text))
+    with pytest.raises(KubeconfigError, match="client-certificate and client-key: want a cert"):
+        kubeconfig.connect(kubeconfig.ClientConfig("https://x", certificate=text))
+
+
+async def test_a_token_that_fits_into_no_header_is_refused_and_not_repeated(
+    tmp_path: Path,
+) -> None:
+    async def refused(**user: Any) -> str:
+        found = load([written(tmp_path / "config", config("a", "https://one", user))])
+
+        async def ask() -> None:
+            authorization = kubeconfig._authorization(found, SystemClock())
+            assert not isinstance(authorization, str)
+            await authorization()
+
+        with pytest.raises(CredentialError) as error:
+            await ask()
+        return str(error.value)
+
+    (tmp_path / "token").write_text("secret\ntoken")
+    printing = ["-c", "import json; print(json.dumps({'status': {'token': 'secret\\n'}}))"]
+    found = [
+        await refused(token="secret\ntoken"),
+        await refused(tokenFile="token"),
+        await refused(tokenFile="absent"),
+        await refused(exec={"command": sys.executable, "args": printing}),
+    ]
+    assert not [text for text in found if "secret" in text]
+    assert found[0] == "kubeconfig field token: want one line of ASCII characters"
+    assert "absent" in found[2]
