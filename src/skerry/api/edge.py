@@ -262,6 +262,8 @@ TRANSLATED: Final = "Translated"
 # Why a destination is unknown.
 LEASE_LAPSED: Final = "LeaseLapsed"
 NEVER_HEARD_OF: Final = "NeverHeardOf"
+# Reason of the Event that fewer destinations are unknown.
+HEARD_AGAIN: Final = "HeardAgain"
 
 # -- guards ----------------------------------------------------------------------------------
 

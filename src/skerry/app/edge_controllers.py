@@ -341,13 +341,17 @@ async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -
         environment = EdgeEnvironment(access, "root", clock, ids, tasks)
         workload = await environment.root_view(_WORKLOAD, quiet=True)
         scheduling = await environment.root_view(_SCHEDULING, quiet=True)
-        judging = heartbeat.build(environment.context(workload.factory))
+        recorder = EventRecorder(
+            environment.client("base"), heartbeat.NAME, metrics=environment.metrics
+        )
+        judging = heartbeat.build(environment.context(workload.factory, recorder=recorder))
         counting = location.build(environment.context(scheduling.factory), workload.factory)
         placing = placement.build(
             environment.context(environment.following("admin", EVERYWHERE)),
             scheduling.factory,
             workload.factory,
         )
+        tasks.create_task(recorder.run())
         tasks.create_task(judging.run())
         tasks.create_task(counting.run())
         tasks.create_task(placing.run())

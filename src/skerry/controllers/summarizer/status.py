@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from skerry.api.edge import EDGE_PLACEMENTS, HELD, READY
+from skerry.api.edge import EDGE_PLACEMENTS, HEARD_AGAIN, HELD, LEASE_LAPSED, READY
 from skerry.api.objects import Object
 from skerry.controllers.summarizer.observe import ObservedPlacement
 from skerry.kit.timestamps import rfc3339
@@ -18,6 +18,7 @@ from skerry.logic.fleet.summary.conditions import (
     NOT_DELIVERED,
     PENDING,
     placement_conditions,
+    unknown_destinations,
 )
 from skerry.logic.fleet.summary.standing import Standing
 from skerry.logic.machinery.conditions import condition_of, set_conditions
@@ -56,7 +57,8 @@ def decide_placement(observed: ObservedPlacement, now: datetime) -> Plan:
     target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
     obj = {**placement, "status": status}
     update = Update(target, obj, reason="StandingChanged", subresource="status")
-    return Plan([update], list(_news(placement, known, wanted)))
+    news = [*_news(placement, known, wanted), *_silence(placement, observed.standing)]
+    return Plan([update], news)
 
 
 def _counts(standing: Standing) -> Object:
@@ -87,3 +89,18 @@ def _news(placement: Object, old: list[Object], new: Iterable[Object]) -> Iterat
         if announced:
             text = condition["message"]
             yield Announcement(placement, "Warning" if bad else "Normal", reason, text)
+
+
+def _silence(placement: Object, standing: Standing) -> Iterator[Announcement]:
+    """Yield an Event when more or fewer destinations are unknown than before.
+
+    Those heard of keep the conditions as they are, so none of these would tell; where nobody is
+    heard of they do.
+    """
+    before = placement["status"].get("unknownDestinations")
+    if before is None or before == standing.unknown or not standing.known:
+        return
+    lost = standing.unknown > before
+    reason = LEASE_LAPSED if lost else HEARD_AGAIN
+    text = unknown_destinations(standing)
+    yield Announcement(placement, "Warning" if lost else "Normal", reason, text)

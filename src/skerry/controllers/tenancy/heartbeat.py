@@ -1,19 +1,21 @@
 """Judges heartbeats: a SyncTarget not heard of for as long as its Lease lasts is not ready.
 
-Reads SyncTargets; writes their conditions ``HeartbeatHealthy`` and ``Ready``. ``Ready`` is the
+Reads SyncTargets; writes their conditions ``HeartbeatHealthy`` and ``Ready``, and an Event when the
+first of them changes its mind. ``Ready`` is the
 summary of whichever of ``SyncerReady``, ``APIImporterReady`` and ``HeartbeatHealthy`` exist; the
 other two belong to others and are left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     USUAL_LEASE_SECONDS,
@@ -22,7 +24,7 @@ from skerry.logic.fleet.placement.heartbeat import (
 )
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.machinery.conditions import dated
-from skerry.logic.machinery.plan import Patch, Plan, Target
+from skerry.logic.machinery.plan import Announcement, Patch, Plan, Target
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
@@ -67,6 +69,7 @@ class Observed:
     heartbeat: datetime | None
     conditions: tuple[Mapping[str, Any], ...]
     lasts: int = USUAL_LEASE_SECONDS
+    uid: str = ""
 
 
 def observed_of(key: Key, sync_target: Object) -> Observed:
@@ -79,6 +82,7 @@ def observed_of(key: Key, sync_target: Object) -> Observed:
         parse_rfc3339(heartbeat) if heartbeat else None,
         tuple(status["conditions"]),
         lease_seconds_reported(sync_target),
+        sync_target["metadata"]["uid"],
     )
 
 
@@ -114,7 +118,28 @@ def decide(observed: Observed, now: datetime) -> Plan:
     action = Patch(
         target, patch, reason="HeartbeatJudged", subresource="status", absent_is_fine=True
     )
-    return Plan([action], look_again_seconds=wait)
+    news = list(_news(observed, old.get(HEARTBEAT_HEALTHY), heartbeat))
+    return Plan([action], news, look_again_seconds=wait)
+
+
+def _news(
+    observed: Observed, old: Mapping[str, Any] | None, new: Condition
+) -> Iterator[Announcement]:
+    """Yield an Event when an edge is heard of again, or no more; first words are none."""
+    if old is None or old.get("status") == new["status"]:
+        return
+    metadata = {
+        "name": observed.key.name,
+        "uid": observed.uid,
+        "annotations": {CLUSTER_ANNOTATION: observed.key.cluster},
+    }
+    version = f"{SYNC_TARGETS.group}/{SYNC_TARGETS.version}"
+    about: Object = {"apiVersion": version, "kind": "SyncTarget", "metadata": metadata}
+    if new["status"] == "True" and observed.heartbeat is not None:
+        text = f"heard of at {rfc3339(observed.heartbeat)}"
+        yield Announcement(about, "Normal", HEARTBEAT_HEALTHY, text)
+    else:
+        yield Announcement(about, "Warning", new["reason"], new["message"])
 
 
 def _condition(kind: str, wrong: str, old: Mapping[str, Any], now: datetime) -> Condition:

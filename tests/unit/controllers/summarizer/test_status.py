@@ -10,7 +10,7 @@ from skerry.api.objects import Object
 from skerry.controllers.summarizer.observe import ObservedPlacement
 from skerry.controllers.summarizer.status import decide_placement
 from skerry.controllers.summarizer.watches import EVERY_KIND
-from skerry.logic.fleet.summary.standing import Standing
+from skerry.logic.fleet.summary.standing import Named, Standing
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.logic.machinery.plan import Plan, Update
 
@@ -124,3 +124,30 @@ def test_that_a_new_placement_is_not_delivered_yet_is_no_news_but_that_it_is_rea
         ("Normal", "Healthy"),
         ("Normal", "Ready"),
     ]
+
+
+def test_an_edge_of_several_that_is_lost_is_announced_though_no_condition_changes_its_status() -> (
+    None
+):
+    both = Standing(destinations=2, delivered=2, healthy=2, objects=1)
+    unheard = (Named("south", "last heard of 2030-01-01T00:00:00Z"),)
+    one = Standing(destinations=2, delivered=1, healthy=1, unknown=1, objects=1, unheard=unheard)
+    first = written(decided(placement(), both))
+
+    lost = decided(first, one)
+
+    assert events(lost) == [("Warning", "LeaseLapsed")]
+    (announcement,) = lost.announcements
+    assert announcement.message == (
+        "1 of 2 destinations unknown: south last heard of 2030-01-01T00:00:00Z"
+    )
+    assert events(decided(written(lost), one, LATER)) == []
+    back = decided(written(lost), both)
+    assert events(back) == [("Normal", "HeardAgain")]
+    assert back.announcements[0].message == "0 of 2 destinations unknown"
+
+
+def test_that_a_new_placement_has_destinations_never_heard_of_is_no_news() -> None:
+    one = Standing(destinations=2, delivered=1, healthy=1, unknown=1, objects=1)
+
+    assert ("Warning", "LeaseLapsed") not in events(decided(placement(), one))

@@ -8,6 +8,7 @@ from typing import Any
 
 from skerry.controllers.tenancy.heartbeat import Observed, decide
 from skerry.logic.machinery.plan import Patch, Plan
+from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Key
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -80,3 +81,24 @@ def test_ready_sums_up_what_else_is_said_and_that_stays() -> None:
     assert conditions["HeartbeatHealthy"]["status"] == "True"
     assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "Busy")
     assert not decide(observed(1, *conditions.values()), NOW)
+
+
+def announced(plan: Plan) -> list[tuple[str, str, str]]:
+    return [(each.type, each.reason, each.message) for each in plan.announcements]
+
+
+def test_an_edge_that_comes_and_one_that_is_lost_are_announced() -> None:
+    assert not announced(decide(observed(None), NOW))
+    joined = decide(observed(10, *NEVER), NOW)
+    assert announced(joined) == [("Normal", "HeartbeatHealthy", "heard of at 2030-01-01T11:59:50Z")]
+    (announcement,) = joined.announcements
+    about = announcement.about
+    assert (about["kind"], about["metadata"]["name"]) == ("SyncTarget", "florin")
+    assert cluster_of(about) == "imw"
+
+    ready = tuple(written(joined).values())
+    assert not announced(decide(observed(5, *ready), NOW))
+    silent = decide(observed(61, *ready), NOW)
+    message = "No heartbeat since 2030-01-01T11:58:59Z"
+    assert announced(silent) == [("Warning", "ErrorHeartbeat", message)]
+    assert not announced(decide(observed(61, *written(silent).values()), NOW))

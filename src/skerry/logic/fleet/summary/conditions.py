@@ -131,10 +131,20 @@ def _counted(standing: Standing, count: int, what: str) -> str:
     text = f"{count} of {standing.destinations} destinations {what}"
     if not standing.objects:
         text += " (nothing is selected)"
-    if not standing.unknown:
-        return text
+    return f"{text}, {standing.unknown} unknown{_unheard(standing)}" if standing.unknown else text
+
+
+def unknown_destinations(standing: Standing) -> str:
+    """Return how many destinations are unknown, and since when the first of them are."""
+    counted = f"{standing.unknown} of {standing.destinations} destinations unknown"
+    return f"{counted}{_unheard(standing)}"
+
+
+def _unheard(standing: Standing) -> str:
+    if not standing.unheard:
+        return ""
     names = ", ".join(f"{named.location} {named.text}" for named in standing.unheard)
-    return f"{text}, {standing.unknown} unknown: {names}{_more(standing.unknown - MAX_NAMED)}"
+    return f": {names}{_more(standing.unknown - MAX_NAMED)}"
 
 
 def _worst(worst: Worst) -> str:
