@@ -12,7 +12,6 @@ from bench.report import Row, save, table
 SUITES = (
     "api",
     "admission",
-    "store",
     "scheduler",
     "scheduler_wire",
     "workspaces",

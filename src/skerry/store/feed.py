@@ -25,9 +25,10 @@ from skerry.store.base import Event, Unavailable
 
 # Events handed to a watcher at once: bounds what a slow one holds while it works.
 BATCH = 1000
-# Ten seconds of a busy store; beyond that, reading the log is cheap against the lag.
-RING_EVENTS = 20_000
-RING_BYTES = 16 << 20
+# Seconds of a busy store; beyond that, reading the log is cheap against the lag. Every server has
+# one, and fills it in time however idle it is.
+RING_EVENTS = 5_000
+RING_BYTES = 4 << 20
 
 _revision = attrgetter("revision")
 
