@@ -13,6 +13,7 @@ from skerry.controllers.workload import (
     not_enforced,
     replicaset,
 )
+from skerry.controllers.workload.autoscaler import controller as autoscaler
 from skerry.controllers.workload.cronjob import controller as cronjob
 from skerry.controllers.workload.daemonset import controller as daemonset
 from skerry.controllers.workload.deployment import controller as deployment
@@ -52,8 +53,9 @@ def build_workload_controllers(
 
     Each has a recorder of its own, so that an Event names who it comes from. Local volumes are
     directories below *volumes*; without it volumes are made by others. An embedded edge has some,
-    and there objects that nobody acts upon say so. Its nodes live and die with this process, so
-    nobody judges them; those of a plain server are somebody else's.
+    and there objects that nobody acts upon say so, HorizontalPodAutoscalers among them: nobody
+    measures its pods. Its nodes live and die with this process, so nobody judges them; those of a
+    plain server are somebody else's.
     """
     found: list[Runnable] = []
     recorders: list[EventRecorder] = []
@@ -65,7 +67,10 @@ def build_workload_controllers(
     if volumes:
         builders[not_enforced.NAME] = not_enforced.build
     else:
-        builders[node_lifecycle.NAME] = node_lifecycle.build
+        builders |= {
+            node_lifecycle.NAME: node_lifecycle.build,
+            autoscaler.NAME: autoscaler.build,
+        }
     for name, build in builders.items():
         recorder = EventRecorder(client, name, metrics=factory.metrics)
         recorders.append(recorder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skerry.api.errors import MethodNotAllowed
+from skerry.api.errors import MethodNotAllowed, NotFound
 from skerry.api.objects import Object
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
@@ -28,7 +28,7 @@ class ScaleHandler:
         if call.info.verb == "get":
             entry = await self._store.get(call.key().path())
             if entry is None:
-                raise call.not_found()
+                raise _absent(call)
             return _answer(scale_of(decode(entry.value, entry.revision), paths))
         if call.info.verb not in ("update", "patch"):
             raise MethodNotAllowed
@@ -36,6 +36,14 @@ class ScaleHandler:
         work = self._writer.work(call, options, "scale")
         written = await self._writer.change(call, options, work, name="scale", subresource="scale")
         return _answer(scale_of(written.object(), paths))
+
+
+def _absent(call: Call) -> NotFound:
+    """Return what Kubernetes answers: of its own types it says that the scale is not found."""
+    if call.resource.custom:
+        return call.not_found()
+    resource = f"{call.resource.info.resource}/scale"
+    return NotFound.of(call.group or "autoscaling", resource, call.info.name)
 
 
 def _answer(scale: Object) -> Answer:
