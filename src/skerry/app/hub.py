@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skerry.api.edge import is_inert
 from skerry.app.admin_kubeconfig import AdminEntries, ClusterEntry, ContextEntry, UserEntry
+from skerry.app.console_record import ConsoleError, note_console
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
@@ -19,7 +23,13 @@ from skerry.app.security import (
     security_with,
 )
 from skerry.app.settings import ServerSettings
-from skerry.app.standalone import ServerAssembly, ServerDeps, ServerFlavor, server_parts
+from skerry.app.standalone import (
+    ServerAssembly,
+    ServerDeps,
+    ServerFlavor,
+    StartError,
+    server_parts,
+)
 from skerry.app.version import KCP
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -36,6 +46,9 @@ from skerry.server.workspaces.edge_certificates import EdgeCertificates, EdgeIss
 from skerry.server.workspaces.mailboxes import Mailboxes
 from skerry.server.workspaces.state import HubState
 from skerry.store.base import Store
+
+if TYPE_CHECKING:
+    from skerry.app.console import Console
 
 # Has the rules of the edge types, as the hub itself has.
 _WORKER = "skerry.app.hub_worker"
@@ -114,7 +127,11 @@ async def _hub_assembly(
         f.settings.mailbox_limits,
         f.settings.tree_limits,
     )
-    api = HubServer(server_parts(f, KCP, "cluster", _WORKER), f.security.rbac, mailboxes, facts)
+    parts = server_parts(f, KCP, "cluster", _WORKER)
+    console = _console(f)
+    if console is not None:
+        parts = replace(parts, extensions={**parts.extensions, **console.extensions()})
+    api = HubServer(parts, f.security.rbac, mailboxes, facts)
     await api.prepare()
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)
@@ -134,21 +151,53 @@ async def _hub_assembly(
         await run_hub_controllers(api, authorities, f.clock, f.ids, started=started, alone=alone)
 
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
+    beside = [] if f.settings.controllers == "none" else [control]
+    if console is not None:
+        try:
+            await console.listen(authorities, api)
+        except ConsoleError as error:
+            raise StartError(str(error)) from error
+        beside.append(console.run)
+    note_console(f.settings.data_dir, "" if console is None else console.url)
     return ServerAssembly(
         api,
-        lambda: AdminEntries(
-            [
-                ClusterEntry("base", f.url, authorities.bundle().encode()),
-                ClusterEntry("root", f"{f.url}/clusters/{ROOT}", authorities.bundle().encode()),
-            ],
-            [UserEntry(user, token=token) for user, token in tokens.items()],
-            [
-                ContextEntry("base", "base", "kcp-admin"),
-                ContextEntry("root", "root", "kcp-admin"),
-                ContextEntry("system:admin", "base", "shard-admin"),
-            ],
-            "root",
-        ),
+        lambda: _admin_entries(f.url, authorities, tokens),
         complete=complete,
-        beside=[] if f.settings.controllers == "none" else [control],
+        beside=beside,
+        console=console.url if console is not None else "",
+    )
+
+
+def _admin_entries(url: str, authorities: Authorities, tokens: Mapping[str, str]) -> AdminEntries:
+    """Return what the administrators' kubeconfig names, with the certificates of the moment."""
+    bundle = authorities.bundle().encode()
+    return AdminEntries(
+        [
+            ClusterEntry("base", url, bundle),
+            ClusterEntry("root", f"{url}/clusters/{ROOT}", bundle),
+        ],
+        [UserEntry(user, token=token) for user, token in tokens.items()],
+        [
+            ContextEntry("base", "base", "kcp-admin"),
+            ContextEntry("root", "root", "kcp-admin"),
+            ContextEntry("system:admin", "base", "shard-admin"),
+        ],
+        "root",
+    )
+
+
+def _console(deps: ServerDeps) -> Console | None:
+    """Return the hub's console, where it is to have one."""
+    if deps.settings.console_port is None:
+        return None
+    # Loaded where there is one: it brings the rules of all that it shows.
+    from skerry.app.console import Console
+
+    return Console(
+        deps.settings,
+        deps.url,
+        deps.security.authentication,
+        deps.observability.recorder,
+        deps.clock,
+        deps.ids,
     )

@@ -109,6 +109,16 @@ class ServerSettings:
     """Policy (``audit.k8s.io/v1``) that says how much is written of which request, of the levels
     None, Metadata and Request; absent, the metadata of every request."""
 
+    console_port: int | None = None
+    """Port on which a hub serves its console to browsers; 0 takes any free one, absent there is no
+    console. It listens where the hub does, and asks browsers for no certificate."""
+
+    console_cert_file: Path | None = None
+    """Certificate, PEM, that the console shows; default the hub's own."""
+
+    console_key_file: Path | None = None
+    """Key of ``console_cert_file``."""
+
     compaction_minutes: float = 10.0
     """How much history a watch may resume from, in minutes; etcd's usual is 5 to 10."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from skerry.app.admin_kubeconfig import admin_kubeconfig
+from skerry.app.console_record import console_record
 from skerry.app.kubeconfig_files import load
 from skerry.app.ports import NoPortFree, is_free, lasting_port
 from skerry.app.supervised import READY, Interrupted, NotStarted, Supervised, wait_any
@@ -20,6 +21,7 @@ from skerry.wire.kubeconfig import KubeconfigError
 HUB_CONTEXT = "base"
 _PARTS = ("hub", "controllers")
 _NOBODY = -1
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class StackError(Exception):
@@ -56,6 +58,14 @@ class Stack:
             return ""
         return str(known.clusters.get(HUB_CONTEXT, {}).get("server", ""))
 
+    @property
+    def console(self) -> str:
+        """Where the hub's console is; empty without one."""
+        try:
+            return console_record(self.data_dir).read_text().strip()
+        except OSError:
+            return ""
+
     def _process(self, name: str) -> Supervised:
         record = hub_record(self.data_dir) if name == "hub" else self.data_dir / f"{name}.json"
         return Supervised(record, self.data_dir / f"{name}.log")
@@ -73,13 +83,19 @@ class Stack:
             yield
 
     def up(
-        self, hub_flags: Sequence[str], controller_flags: Sequence[str], stop: int = _NOBODY
+        self,
+        hub_flags: Sequence[str],
+        controller_flags: Sequence[str],
+        stop: int = _NOBODY,
+        *,
+        console: bool = True,
     ) -> bool:
         """Start what does not run: the hub, and the controllers once it answers.
 
         Returns whether the hub was started; one that ran already has the flags it had.
         The controllers wait by themselves for their provider workspace. Something to read on the
-        descriptor *stop* ends what was begun here and raises ``Interrupted``.
+        descriptor *stop* ends what was begun here and raises ``Interrupted``. With *console* the
+        hub serves one where only this machine reaches it.
         """
         hub = self._process("hub")
         if hub.by_hand:
@@ -89,6 +105,8 @@ class Stack:
             )
         try:
             flags = ["--data-dir", str(self.data_dir), *self._with_lasting_port(hub_flags)]
+            if console:
+                flags += self._console_flags(hub_flags)
             begun = hub.start(["skerry.cli", "hub", *flags, "--ready-fd", READY], stop)
         except (NotStarted, NoPortFree) as error:
             raise StackError(f"the hub did not start: {error}") from error
@@ -115,6 +133,16 @@ class Stack:
         port = known if known and is_free(address, known) else lasting_port(address, self.data_dir)
         # The last one counts.
         return [*flags, "--port", str(port)]
+
+    def _console_flags(self, flags: Sequence[str]) -> list[str]:
+        """Have the hub serve its console on a port that stays the same, on loopback alone."""
+        address = _flag(flags, "--bind-address") or "127.0.0.1"
+        if _flag(flags, "--console-port") is not None or address not in _LOOPBACK:
+            return []
+        known = urlsplit(self.console).port
+        if not known or not is_free(address, known):
+            known = lasting_port(address, self.data_dir / "console")
+        return ["--console-port", str(known)]
 
     def wait(self, stop: int) -> bool:
         """Wait until there is something to read on *stop*; False when a supervisor ends before."""

@@ -125,6 +125,8 @@ class ServerAssembly:
     complete: Callable[[], Coroutine[Any, Any, None]] | None = None
     # Runs beside the server until cancelled.
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    # Where browsers find the console; empty without one.
+    console: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,8 @@ class Running:
     kubeconfig: Path
     api: ApiServer
     http: HttpServer
+    # Where browsers find the console; empty without one.
+    console: str = ""
 
 
 def run_server(
@@ -232,8 +236,9 @@ async def _serving_store(
     deps = ServerDeps(settings, store, clock, ids, authorities, security, observability, ring, url)
     background: list[asyncio.Task[None]] = []
     try:
+        # Outside of the group, so that what keeps a server from starting is said as it is.
+        assembly = await flavor.assembly(deps)
         async with asyncio.TaskGroup() as tasks:
-            assembly = await flavor.assembly(deps)
 
             def certificates_changed() -> None:
                 tls.present = authorities.context()
@@ -257,7 +262,7 @@ async def _serving_store(
             observability.health.started()
             garbage.settle()
             try:
-                yield Running(url, kubeconfig, assembly.api, http)
+                yield Running(url, kubeconfig, assembly.api, http, assembly.console)
             finally:
                 observability.health.stopping()
                 await http.stop(settings.drain_seconds)

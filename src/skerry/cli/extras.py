@@ -18,6 +18,7 @@ EXIT_CODE = 3
 EXTRAS_OF_COMMANDS: dict[str, tuple[str, ...]] = {
     "backup": ("hub", "edge"),
     "certificates": ("hub", "edge"),
+    "console": ("hub",),
     "controllers": ("hub",),
     "demo": ("all",),
     "diff": ("hub",),

@@ -11,7 +11,7 @@ from skerry.app.settings import ServerSettings
 from skerry.app.stack import hub_record
 from skerry.app.standalone import StartError, run_server
 from skerry.app.supervised import announcing, noted
-from skerry.cli.options import server_flags
+from skerry.cli.options import console_flags, server_flags
 from skerry.cli.service import notifying
 from skerry.kit.log import report_failure
 
@@ -26,6 +26,7 @@ Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
 """
 )
 @server_flags
+@console_flags
 @click.option("--init", is_flag=True, help="Also make root:espw and the finer compute exports.")
 @click.option("--ready-fd", type=int, default=None, hidden=True)
 def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:

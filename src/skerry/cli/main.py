@@ -18,6 +18,7 @@ from skerry.cli.extras import EXTRAS_OF_COMMANDS, missing_extra, refuse
 _MODULES = {
     "serve": "serve",
     "hub": "hub",
+    "console": "console",
     "controllers": "controllers",
     "scheduler": "scheduler",
     "syncer": "syncer",

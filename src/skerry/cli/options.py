@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,36 @@ _SERVER_FLAGS: list[Flag] = [
     ),
     *log_flags(),
 ]
+_CONSOLE_FLAGS: list[Flag] = [
+    click.option(
+        "--console-port",
+        type=click.IntRange(0, 65535),
+        default=None,
+        help="Also serve the console to browsers on this port; 0 takes any free one.",
+    ),
+    click.option(
+        "--console-cert",
+        type=EXISTING_FILE,
+        help="Certificate that the console shows  [default: the hub's own]",
+    ),
+    click.option("--console-key", type=EXISTING_FILE, help="Key of --console-cert."),
+]
+
+
+def console_flags(command: Command) -> Command:
+    """Add the flags of a hub's console to a command that gets ``settings``."""
+
+    @functools.wraps(command)
+    def wrapped(settings: ServerSettings, **flags: Any) -> Any:
+        settings = replace(
+            settings,
+            console_port=flags.pop("console_port"),
+            console_cert_file=flags.pop("console_cert"),
+            console_key_file=flags.pop("console_key"),
+        )
+        return command(settings=settings, **flags)
+
+    return with_flags(wrapped, _CONSOLE_FLAGS)
 
 
 def store_flags(command: Command) -> Command:

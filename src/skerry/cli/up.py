@@ -60,10 +60,21 @@ Examples:
     show_default=True,
     help="Provider workspace of the controllers, which wait until there is one.",
 )
+@click.option(
+    "--console/--no-console",
+    default=True,
+    show_default=True,
+    help="Serve the console to browsers on this machine.",
+)
 @click.option("--detach", is_flag=True, help="Return when the hub answers.")
 @click.argument("hub_flags", nargs=-1, type=click.UNPROCESSED)
 def up(
-    data_dir: Path, init: bool, espw_path: str, detach: bool, hub_flags: tuple[str, ...]
+    data_dir: Path,
+    init: bool,
+    espw_path: str,
+    console: bool,
+    detach: bool,
+    hub_flags: tuple[str, ...],
 ) -> None:
     """Run a hub and its controllers, started again whenever they fail."""
     if log_format(hub_flags) == "json":
@@ -73,10 +84,12 @@ def up(
         with stack.alone():
             stop = held.enter_context(stop_signals())
             flags = [*(["--init"] if init else []), *hub_flags]
-            begun = stack.up(flags, ["--espw-path", espw_path], stop)
+            begun = stack.up(flags, ["--espw-path", espw_path], stop, console=console)
         if init and not begun:
             _populate(stack)
         announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})")
+        if stack.console:
+            announce(f"console at {stack.console}: skerry console --kubeconfig {stack.kubeconfig}")
         if detach:
             return
         asked = stack.wait(stop)
@@ -158,7 +171,8 @@ def status(data_dir: Path | None, output: str) -> None:
 
 
 def _described(stack: Stack) -> dict[str, object]:
-    return {"url": stack.url, "parts": [asdict(part) for part in stack.parts()]}
+    console = {"console": stack.console} if stack.console else {}
+    return {"url": stack.url, **console, "parts": [asdict(part) for part in stack.parts()]}
 
 
 def _print_stack(stack: Stack) -> None:
@@ -166,6 +180,8 @@ def _print_stack(stack: Stack) -> None:
         print(f"{part.name:12} {_state(part)}")
     if stack.url:
         print(f"{'url':12} {stack.url}")
+    if stack.console:
+        print(f"{'console':12} {stack.console}")
 
 
 def _state(part: Part) -> str:

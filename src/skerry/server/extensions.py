@@ -31,6 +31,10 @@ KEYS = f"{ROOT}/v1/keys"
 CERTIFICATES = f"{ROOT}/v1/certificates"
 # The authorities by which the server is recognised, for whoever would renew what they know.
 CA_BUNDLE = f"{ROOT}/v1/ca-bundle"
+# Of the hub as a whole, for everybody who is recognised: what begins a session of the console, and
+# the sessions there are.
+CONSOLE_CODES = "/skerry/console/codes"
+CONSOLE_SESSIONS = "/skerry/console/sessions"
 # No cluster, or all of them: there each type has rules of its own about what can be read.
 _NOWHERE = ("", "*")
 _NAMES = {"multiplexed-watch": WATCH, "batch": BATCH}

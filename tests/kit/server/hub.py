@@ -146,6 +146,8 @@ async def running_hub(
     users: str = "",
     workers: int = 0,
     webhook_networks: tuple[str, ...] = (),
+    console: bool = False,
+    audit_log: Path | None = None,
 ) -> AsyncIterator[Hub]:
     """Run a hub inside the context; *users* are further lines of its token file."""
     log.configure(verbosity=0, format="text")
@@ -159,6 +161,8 @@ async def running_hub(
         controllers="core" if controllers else "none",
         workers=workers,
         webhook_networks=webhook_networks,
+        console_port=0 if console else None,
+        audit_log=audit_log,
     )
     async with serving(settings, hub_flavor(with_edge_provider=edge_provider)) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())

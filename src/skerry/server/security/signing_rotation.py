@@ -232,11 +232,11 @@ class Authorities(SigningRotation):
         given = b"" if self._given is None else self._given.roots
         return (self.pki.bundle + given).decode("ascii")
 
-    def context(self) -> ssl.SSLContext:
-        """Return the context for serving with the present certificates."""
+    def context(self, *, asks: bool = True) -> ssl.SSLContext:
+        """Return the context for serving with the present certificates; see ``server_context``."""
         if self._given is None:
-            return server_context(self.pki)
-        return server_context(self.pki, self._given.credential, self._given.names)
+            return server_context(self.pki, asks=asks)
+        return server_context(self.pki, self._given.credential, self._given.names, asks=asks)
 
     def _apply(self) -> None:
         given = None if self._given_files is None else read_given(*self._given_files)

@@ -37,7 +37,11 @@ class LiveContext(ssl.SSLContext):
 
 
 def server_context(
-    pki: Pki, given: Credential | None = None, names: Collection[str] = ()
+    pki: Pki,
+    given: Credential | None = None,
+    names: Collection[str] = (),
+    *,
+    asks: bool = True,
 ) -> ssl.SSLContext:
     """Return the context of a server that proves itself with *pki*.
 
@@ -45,11 +49,14 @@ def server_context(
     may show a certificate, too; it must then be signed by an authority of *pki*, or the handshake
     fails. Others authenticate by token or not at all. Times of certificates are not checked here
     but by authentication (``ClientCertificates``), which knows what a lapsed one may still do.
+
+    Where it *asks* for none it is for browsers: one that holds any certificate would have its user
+    choose which to show.
     """
-    context = _context(pki, pki.server)
+    context = _context(pki, pki.server, asks)
     if given is None:
         return context
-    other = _context(pki, given)
+    other = _context(pki, given, asks)
 
     def choose(secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
         if name is not None and is_named(name, names):
@@ -67,13 +74,14 @@ def is_named(name: str, names: Collection[str]) -> bool:
     return any(each.lower() in good for each in names)
 
 
-def _context(pki: Pki, credential: Credential) -> ssl.SSLContext:
+def _context(pki: Pki, credential: Credential, asks: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load_credential(context, credential)
-    context.load_verify_locations(cadata=pki.bundle.decode("ascii"))
-    context.verify_mode = ssl.CERT_OPTIONAL
-    context.verify_flags |= _NO_CHECK_TIME
+    if asks:
+        context.load_verify_locations(cadata=pki.bundle.decode("ascii"))
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.verify_flags |= _NO_CHECK_TIME
     # Go clients offer h2 first and take http/1.1 when it is the only answer.
     context.set_alpn_protocols(["http/1.1"])
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION

@@ -69,6 +69,16 @@ class WebSocket:
         if self._framing.state is ConnectionState.OPEN:
             self._duplex.write(self._framing.send(BytesMessage(payload)))
 
+    def send_text(self, text: str) -> None:
+        """Send one text message; dropped once the connection is closed."""
+        if self._framing.state is ConnectionState.OPEN:
+            self._duplex.write(self._framing.send(TextMessage(text)))
+
+    @property
+    def queued_bytes(self) -> int:
+        """How much waits to be sent."""
+        return self._duplex.queued_bytes
+
     async def drain(self) -> None:
         await self._duplex.drain()
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import jwt
 
@@ -23,8 +23,11 @@ from skerry.logic.machinery.workspaces.names import (
     is_path,
 )
 from skerry.server.engine import Route
-from skerry.server.extensions import CERTIFICATES, KEYS
+from skerry.server.extensions import CERTIFICATES, CONSOLE_CODES, CONSOLE_SESSIONS, KEYS
 from skerry.server.http.message import Request
+from skerry.server.open_streams import Right
+from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import HubState
 from skerry.server.workspaces.views import ExportViews, InitializerViews
@@ -34,6 +37,8 @@ from skerry.server.workspaces.views import ExportViews, InitializerViews
 _PROCESS = ("/healthz", "/livez", "/readyz", "/metrics", "/debug", KEYS, CERTIFICATES)
 # Answered without a cluster as well.
 _UNROUTED = (*_PROCESS, "/version")
+# For everybody who is recognised, and about nobody else: no right is asked for.
+_PERSONAL = (CONSOLE_CODES, CONSOLE_SESSIONS)
 _CLAIM = "kubernetes.io"
 # No token of ours is longer; the text of a stranger is not taken apart to find that out.
 _MAX_TOKEN_LENGTH = 16 * 1024
@@ -84,7 +89,10 @@ class HubRouter:
     def _bare(self, request: Request) -> Route:
         if request.path.startswith(_UNROUTED):
             return Route(SYSTEM_ADMIN, request.path)
-        return Route(_cluster_of_token(request.headers.get("authorization", "")), request.path)
+        cluster = cluster_of_token(request.headers.get("authorization", ""))
+        if request.path in _PERSONAL:
+            return Route(cluster, request.path, guard=_no_right)
+        return Route(cluster, request.path)
 
     def _service(self, rest: str) -> Route:
         kind, _, rest = rest.partition("/")
@@ -101,6 +109,10 @@ class HubRouter:
         raise Forbidden("Path not resolved to a valid virtual workspace")
 
 
+def _no_right(_: User, __: RequestInfo) -> Iterable[Right]:
+    return ()
+
+
 def _tail(parts: list[str], index: int) -> str:
     """Return the path within a view, which has no pages of the process."""
     path = f"/{parts[index]}" if len(parts) > index else "/"
@@ -109,7 +121,7 @@ def _tail(parts: list[str], index: int) -> str:
     return path
 
 
-def _cluster_of_token(authorization: str) -> str:
+def cluster_of_token(authorization: str) -> str:
     """Return the cluster a ServiceAccount's token claims; it is verified later, there."""
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer" or token.count(".") != 2 or len(token) > _MAX_TOKEN_LENGTH:

@@ -1,0 +1,257 @@
+"""The console of a hub: its listener, who signs in, and what it is handed of the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+import skerry
+from skerry.api.edge_identity import NARROW_GROUPS
+from skerry.api.errors import (
+    BadRequest,
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+    Unauthorized,
+)
+from skerry.app.api_server import ApiServer
+from skerry.app.console_record import ConsoleError
+from skerry.app.settings import ServerSettings
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.kit.log import Logger
+from skerry.kit.timestamps import rfc3339
+from skerry.server.access import Authenticator
+from skerry.server.engine import Recorder
+from skerry.server.extensions import CONSOLE_CODES, CONSOLE_SESSIONS, ExtensionHandler, Visit
+from skerry.server.http.message import Answer, Peer, Request, Response
+from skerry.server.http.server import HttpServer
+from skerry.server.http.settings import HttpSettings
+from skerry.server.request.info import RequestInfo
+from skerry.server.security.authorization import is_administrator
+from skerry.server.security.signing_rotation import Authorities
+from skerry.server.security.tls import LiveContext
+from skerry.server.user import User
+from skerry.server.workspaces.routing import cluster_of_token
+from skerry.web.assets import read_assets
+from skerry.web.desk import Desk
+from skerry.web.pace import Pace
+from skerry.web.sessions import Session, Sessions
+from skerry.web.site import HEADERS, Around, Site
+
+log = Logger("console")
+
+_ANONYMOUS = "system:anonymous"
+_IMPERSONATE = "impersonate-"
+_EXPIRE_SECONDS = 15.0
+# Codes and tokens are short; files are compressed already.
+_HTTP = HttpSettings(body_bytes=64 * 1024, gzip_bytes=1 << 30, headers=HEADERS)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCredential:
+    """What somebody authenticated with, kept to be shown to the hub's own authentication again."""
+
+    authenticator: Authenticator
+    headers: Mapping[str, str]
+    certificate: bytes | None
+    cluster: str
+
+    async def user(self) -> User:
+        peer = Peer(certificate=self.certificate)
+        shown = Request("GET", "/", headers=self.headers, peer=peer)
+        return person(await self.authenticator.authenticate(shown, self.cluster))
+
+
+def person(user: User) -> User:
+    """Return *user* unless it is nobody, or an edge: they have no business at a console."""
+    if user.name == _ANONYMOUS:
+        raise Unauthorized("the console is for who is recognised: show a token or a certificate")
+    if user.groups in NARROW_GROUPS:
+        raise Forbidden("edges have no console")
+    return user
+
+
+def _credential(authenticator: Authenticator, request: Request, cluster: str) -> HeldCredential:
+    kept = {
+        name: value
+        for name, value in request.headers.items()
+        if name == "authorization" or name.startswith(_IMPERSONATE)
+    }
+    return HeldCredential(authenticator, kept, request.peer.certificate, cluster)
+
+
+class Console:
+    """The console of one hub."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        hub_url: str,
+        authenticator: Authenticator,
+        recorder: Recorder,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._settings = settings
+        self._host = urlsplit(hub_url).hostname or ""
+        self._authenticator = authenticator
+        self._recorder = recorder
+        self._clock = clock
+        self._pace = Pace(clock)
+        self.sessions = Sessions(clock, ids, self._ended)
+        self.url = ""
+        self._http: HttpServer | None = None
+
+    def extensions(self) -> dict[str, ExtensionHandler]:
+        """Return what the API's own port answers about the console."""
+        return {CONSOLE_CODES: self._codes, CONSOLE_SESSIONS: self._listed}
+
+    async def listen(self, authorities: Authorities, api: ApiServer) -> None:
+        """Take the port; ConsoleError when it cannot be had, or the certificate not be used."""
+        settings = self._settings
+        desk = Desk(facts=lambda: console_facts(api))
+        around = Around(self._by_token, self._record, self._audit, self._names)
+        site = Site(read_assets(), self.sessions, desk, self._pace, self._clock, around)
+        self._http = HttpServer(site.handle, _HTTP)
+        context = self._context(authorities)
+        try:
+            port = await self._http.start(
+                settings.bind_address, settings.console_port or 0, tls=context
+            )
+        except OSError as error:
+            where = f"{settings.bind_address}:{settings.console_port}"
+            problem = f"cannot listen on {where} for the console: {error.strerror or error}"
+            if error.errno == errno.EADDRINUSE:
+                problem += "; --console-port names another, 0 takes any"
+            raise ConsoleError(problem) from error
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"https://{host}:{port}"
+        log.info("console ready", v=0, url=self.url)
+
+    async def run(self) -> None:
+        """Keep sessions' time until cancelled; then close the listener."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._pace.run())
+                tasks.create_task(self._expire())
+        finally:
+            if self._http is not None:
+                await self._http.stop(self._settings.drain_seconds)
+
+    async def _expire(self) -> None:
+        while True:
+            await self._clock.sleep(_EXPIRE_SECONDS)
+            self.sessions.expire()
+
+    def _context(self, authorities: Authorities) -> ssl.SSLContext:
+        certificate, key = self._settings.console_cert_file, self._settings.console_key_file
+        if (certificate is None) != (key is None):
+            raise ConsoleError("--console-cert and --console-key go together")
+        if certificate is not None and key is not None:
+            return given_context(certificate, key)
+        live = LiveContext(authorities.context(asks=False))
+
+        def changed() -> None:
+            live.present = authorities.context(asks=False)
+
+        authorities.listeners.append(changed)
+        return live
+
+    def _names(self) -> frozenset[str]:
+        """Return the names by which browsers may call the console."""
+        given = (self._host, "localhost", "127.0.0.1", "::1", *self._settings.tls_sans)
+        return frozenset(each.lower() for each in given)
+
+    # Signing in.
+
+    async def _codes(self, visit: Visit) -> Answer:
+        request = visit.request
+        if request.method != "POST":
+            raise MethodNotAllowed
+        user = person(visit.user)
+        credential = _credential(self._authenticator, request, visit.cluster)
+        code, expires = self.sessions.issue(user, credential)
+        document = {"code": code, "url": self.url, "expires": rfc3339(expires)}
+        return Response(201, orjson.dumps(document), headers=(("Cache-Control", "no-store"),))
+
+    async def _by_token(self, token: str, request: Request) -> tuple[User, HeldCredential]:
+        header = f"Bearer {token}"
+        cluster = cluster_of_token(header)
+        credential = HeldCredential(self._authenticator, {"authorization": header}, None, cluster)
+        return await credential.user(), credential
+
+    async def _listed(self, visit: Visit) -> Answer:
+        """List sessions, or end one: one's own, and everybody's for the hub's administrators."""
+        user = person(visit.user)
+        seen = [
+            each
+            for each in self.sessions.all()
+            if each.user.principal == user.principal or is_administrator(user)
+        ]
+        if visit.request.method in ("GET", "HEAD"):
+            return Response(body=orjson.dumps({"sessions": [_described(each) for each in seen]}))
+        if visit.request.method != "DELETE":
+            raise MethodNotAllowed
+        named = visit.request.query.get("id", "")
+        if not named:
+            raise BadRequest("id: name the session to end")
+        found = next((each for each in seen if each.id == named), None)
+        if found is None:
+            raise NotFound(f"there is no session {named[:64]!r} of yours")
+        self.sessions.end(found, f"revoked by {user.name}")
+        return Response(204)
+
+    # What is noted.
+
+    def _record(self, request: Request, user: User | None, answer: Answer) -> None:
+        info = RequestInfo(path=request.path, verb=request.method.lower())
+        self._recorder.finished(request, info, user, answer, served=True)
+
+    def _audit(self, verb: str, kind: str, user: User, code: int) -> None:
+        path = f"/console/{'subscriptions' if verb == 'watch' else 'questions'}/{kind}"
+        self._note(path, verb, user, code)
+
+    def _ended(self, session: Session, reason: str) -> None:
+        log.info("console session ended", v=2, user=session.user.name, reason=reason)
+        self._note("/console/session", "delete", session.user, 200)
+
+    def _note(self, path: str, verb: str, user: User, code: int) -> None:
+        request = Request(verb.upper(), path)
+        info = RequestInfo(path=path, verb=verb)
+        self._recorder.finished(request, info, user, Response(code), served=True)
+
+
+def given_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return the context of a listener that shows a certificate that a person gives."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConsoleError(f"--console-cert {certificate}: {error}") from error
+    return context
+
+
+def console_facts(api: ApiServer) -> Mapping[str, object]:
+    """Return what a hello says of the hub."""
+    version = {"version": skerry.__version__}
+    return {**version, "store": api.store.identity, "revision": api.dispatcher.position}
+
+
+def _described(session: Session) -> dict[str, str]:
+    return {
+        "id": session.id,
+        "user": session.user.name,
+        "address": session.address,
+        "began": rfc3339(session.began),
+        "ends": rfc3339(session.ends),
+    }

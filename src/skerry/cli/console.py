@@ -1,0 +1,71 @@
+"""skerry console: sign in to the hub's console in a browser."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from typing import Any
+
+import click
+
+from skerry.app.console_login import console_sessions, end_session, login_link
+from skerry.cli.columns import print_columns
+from skerry.cli.common_flags import with_flags
+from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings
+
+
+def _hub_flags(command: Any) -> Any:
+    return with_flags(command, FIND_HUB)
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog="""\b
+Examples:
+  skerry console                     sign in and open the browser
+  skerry console --no-open           print the link alone; it is good once, for a minute
+  skerry console sessions            who is signed in
+  skerry console revoke ID           sign a browser out
+""",
+)
+@click.option("--open/--no-open", "opens", default=True, help="Open the link in a browser.")
+@_hub_flags
+@click.pass_context
+def console(caller: click.Context, /, opens: bool, **flags: Any) -> None:
+    """Sign in to the console of the hub that the kubeconfig leads to.
+
+    The link that is printed signs in as the user of the kubeconfig, once and within a minute. The
+    session ends with that credential, after eight hours, or after thirty minutes without use.
+    """
+    if caller.invoked_subcommand is not None:
+        return
+    settings = hub_settings(flags)
+    link = answer_or_exit("console", lambda: login_link(settings))
+    print(f"console: {link.url}/console/fleet")
+    print(f"sign in: {link.address}")
+    if opens and not webbrowser.open(link.address):
+        print("No browser opened: open the second address within a minute.")
+
+
+@console.command("sessions")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@_hub_flags
+def sessions(output: str, **flags: Any) -> None:
+    """List the sessions of the console: your own, or all for the hub's administrators."""
+    settings = hub_settings(flags)
+    found = answer_or_exit("console", lambda: console_sessions(settings))
+    if output == "json":
+        print(json.dumps(found, indent=2))
+        return
+    rows = [[each[key] for key in ("id", "user", "address", "began", "ends")] for each in found]
+    print_columns([["ID", "USER", "ADDRESS", "BEGAN", "ENDS"], *rows])
+
+
+@console.command("revoke")
+@click.argument("session")
+@_hub_flags
+def revoke(session: str, **flags: Any) -> None:
+    """End the session ID; whatever is open in it closes at once."""
+    settings = hub_settings(flags)
+    answer_or_exit("console", lambda: end_session(settings, session))
+    print(f"session {session} ended")

@@ -1,0 +1,177 @@
+"""Who is signed in to the console: codes that are good once, and the sessions they begin.
+
+A session is a credential that the server keeps for a browser. It is asked for whom it stands every
+time somebody uses the session, so a session ends with its credential: a token that lapses, an
+account that is deleted, a certificate that is revoked. What a browser holds are 256 random bits;
+the server keeps their digest only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from skerry.api.errors import TooManyRequests, Unauthorized
+from skerry.kit.clock import Clock
+from skerry.kit.ids import IdSource
+from skerry.server.user import User
+
+# As long as a shift, and no longer than somebody is away from a screen.
+SESSION = timedelta(hours=8)
+IDLE = timedelta(minutes=30)
+# A browser starts within seconds; whatever reads the code later is not it.
+CODE = timedelta(seconds=60)
+_SECRET_BYTES = 32
+_MAX_CODES_PER_USER, _MAX_CODES = 16, 4096
+_MAX_SESSIONS_PER_USER, _MAX_SESSIONS = 32, 10_000
+# No secret of ours is longer; the text of a stranger is not hashed to find that out.
+_MAX_SECRET_LENGTH = 64
+
+_REFUSED_CODE = "the code is not good: it was used already, is older than a minute, or is no code"
+
+
+class Credential(Protocol):
+    """What somebody has shown, and can be asked about again."""
+
+    async def user(self) -> User:
+        """Return whom the credential stands for now; raises Unauthorized once for nobody."""
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One browser that is signed in."""
+
+    id: str
+    user: User
+    credential: Credential
+    address: str
+    began: datetime
+    ends: datetime
+    used: float
+    # Called once, with a reason, when the session ends: open connections end with it.
+    closing: set[Callable[[str], None]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    credential: Credential
+    principal: str
+    until: float
+
+
+class Sessions:
+    """Every code and every session of a hub."""
+
+    def __init__(self, clock: Clock, ids: IdSource, ended: Callable[[Session, str], None]) -> None:
+        """*ended* is called with each session that ends, and why."""
+        self._clock = clock
+        self._ids = ids
+        self._ended = ended
+        self._codes: dict[bytes, _Code] = {}
+        self._sessions: dict[bytes, Session] = {}
+
+    def issue(self, user: User, credential: Credential) -> tuple[str, datetime]:
+        """Return a code that begins one session of *user*, and until when it is good."""
+        now = self._clock.monotonic()
+        self._codes = {key: each for key, each in self._codes.items() if each.until > now}
+        own = sum(1 for each in self._codes.values() if each.principal == user.principal)
+        if own >= _MAX_CODES_PER_USER or len(self._codes) >= _MAX_CODES:
+            raise TooManyRequests("too many codes wait to be used; each is good for a minute", 60)
+        code = self._secret()
+        until = now + CODE.total_seconds()
+        self._codes[_digest(code)] = _Code(credential, user.principal, until)
+        return code, self._clock.now() + CODE
+
+    async def redeem(self, code: str, address: str) -> tuple[str, Session]:
+        """Begin the session that *code* stands for; Unauthorized when it is not good, or no more.
+
+        A code is spent by being shown, whatever comes of it.
+        """
+        known = self._codes.pop(_digest(code), None)
+        if known is None or known.until <= self._clock.monotonic():
+            raise Unauthorized(_REFUSED_CODE)
+        user = await known.credential.user()
+        if user.principal != known.principal:
+            raise Unauthorized("the credential behind the code is another user's by now")
+        return self.begin(user, known.credential, address)
+
+    def begin(self, user: User, credential: Credential, address: str) -> tuple[str, Session]:
+        """Begin a session of *user*; return what the browser keeps of it."""
+        own = [each for each in self._sessions.values() if each.user.principal == user.principal]
+        if len(own) >= _MAX_SESSIONS_PER_USER:
+            self.end(min(own, key=lambda each: each.used), "there are too many of this user")
+        if len(self._sessions) >= _MAX_SESSIONS:
+            raise TooManyRequests("too many people are signed in to the console", 60)
+        secret, now = self._secret(), self._clock.now()
+        session = Session(
+            self._ids.uid(), user, credential, address, now, now + SESSION, self._clock.monotonic()
+        )
+        self._sessions[_digest(secret)] = session
+        return secret, session
+
+    async def find(self, secret: str) -> Session:
+        """Return the session a browser shows, used now; Unauthorized when it has ended."""
+        session = self._sessions.get(_digest(secret))
+        if session is None:
+            raise Unauthorized("no session: sign in with skerry console, or paste a token")
+        await self.check(session)
+        session.used = self._clock.monotonic()
+        return session
+
+    async def check(self, session: Session) -> User:
+        """Return whom *session* is good for now; ends it, and says so, when for nobody."""
+        reason = self._lapsed(session)
+        if not reason:
+            try:
+                user = await session.credential.user()
+            except Unauthorized:
+                reason = "its credential no longer holds"
+            else:
+                if user.principal == session.user.principal:
+                    session.user = user
+                    return user
+                reason = "its credential is another user's by now"
+        self.end(session, reason)
+        raise Unauthorized(f"the session has ended: {reason}")
+
+    def use(self, session: Session) -> None:
+        """Note that somebody does something in *session*."""
+        session.used = self._clock.monotonic()
+
+    def end(self, session: Session, reason: str) -> None:
+        """End *session* and whatever is open in it; harmless when it has ended."""
+        for key, each in list(self._sessions.items()):
+            if each is session:
+                del self._sessions[key]
+                for close in list(session.closing):
+                    close(reason)
+                self._ended(session, reason)
+
+    def expire(self) -> None:
+        """End the sessions whose time is over; somebody calls this now and then."""
+        for session in list(self._sessions.values()):
+            reason = self._lapsed(session)
+            if reason:
+                self.end(session, reason)
+
+    def all(self) -> Iterator[Session]:
+        """Yield the sessions there are."""
+        yield from self._sessions.values()
+
+    def _lapsed(self, session: Session) -> str:
+        if self._clock.now() >= session.ends:
+            return "eight hours are over"
+        if self._clock.monotonic() - session.used >= IDLE.total_seconds():
+            return "nothing was done for thirty minutes"
+        return ""
+
+    def _secret(self) -> str:
+        return base64.urlsafe_b64encode(self._ids.bytes(_SECRET_BYTES)).decode().rstrip("=")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret[:_MAX_SECRET_LENGTH].encode("utf-8", "replace")).digest()

@@ -1,0 +1,208 @@
+"""One tab of a browser: what it looks at, and what it is sent.
+
+A tab is sent states, never events: at each turn what it looks at is compared with what it was
+last sent. So a tab that reads slowly is sent less and nothing waits for it but one state; when it
+can take more, it is sent the difference to what is true by then. A tab that takes nothing at all is
+cut by the transport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from skerry.api.errors import ApiError, BadRequest, Unauthorized
+from skerry.kit.clock import Clock
+from skerry.logic.fleet.console.frames import (
+    MAX_SUBSCRIPTIONS,
+    PROTOCOL,
+    Ask,
+    FrameError,
+    Subscribe,
+    Unsubscribe,
+    parse_frame,
+)
+from skerry.server.streaming.websocket import WebSocket, WebSocketClosed
+from skerry.server.user import User
+from skerry.web.desk import Desk, Subscription
+from skerry.web.pace import Pace
+from skerry.web.sessions import Session, Sessions
+
+# A tab whose socket still holds this much is sent nothing.
+_MAX_QUEUED_BYTES = 256 * 1024
+# How often the credential of an open tab is asked about; as long as tokens are remembered.
+_CHECK_SECONDS = 10.0
+# Questions of one tab that are being answered at once.
+_MAX_QUESTIONS = 8
+
+# (verb, kind, who, the code of the answer): each view and question is audited like a request.
+Audit = Callable[[str, str, User, int], None]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A subscription, and what the tab has of it."""
+
+    subscription: Subscription
+    version: object = None
+    sent: Mapping[str, Any] | None = None
+    revision: int = 0
+
+
+class Tab:
+    """One WebSocket. ``run`` ends when the tab leaves or its session ends."""
+
+    def __init__(
+        self,
+        socket: WebSocket,
+        session: Session,
+        sessions: Sessions,
+        desk: Desk,
+        pace: Pace,
+        clock: Clock,
+        audit: Audit,
+    ) -> None:
+        self._socket = socket
+        self._session = session
+        self._sessions = sessions
+        self._desk = desk
+        self._pace = pace
+        self._clock = clock
+        self._audit = audit
+        self._open: dict[int, _Open] = {}
+        self._answers: set[asyncio.Task[None]] = set()
+        self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        """Serve the tab until it is gone."""
+        self._session.closing.add(self._end)
+        hello = {"protocol": PROTOCOL, "user": self._session.user.name, **self._desk.facts()}
+        self._say({"hello": hello})
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                work = [
+                    tasks.create_task(self._pushing()),
+                    tasks.create_task(self._checking()),
+                    tasks.create_task(self._reading(tasks)),
+                ]
+                reason = await self._ended
+                for task in (*work, *self._answers):
+                    task.cancel()
+            if reason:
+                self._say({"bye": {"reason": reason}})
+            self._socket.close()
+        finally:
+            self._session.closing.discard(self._end)
+            for each in self._open.values():
+                each.subscription.close()
+
+    def _end(self, reason: str) -> None:
+        if not self._ended.done():
+            self._ended.set_result(reason)
+
+    async def _reading(self, tasks: asyncio.TaskGroup) -> None:
+        try:
+            while True:
+                text = await self._socket.receive()
+                self._sessions.use(self._session)
+                try:
+                    await self._hear(text, tasks)
+                except FrameError as error:
+                    self._refuse(error.id, error)
+        except (WebSocketClosed, ConnectionError):
+            self._end("")
+
+    async def _hear(self, text: bytes, tasks: asyncio.TaskGroup) -> None:
+        frame = parse_frame(text)
+        match frame:
+            case Unsubscribe(number):
+                self._close(number)
+            case Subscribe():
+                await self._subscribe(frame)
+            case Ask(number):
+                if len(self._answers) >= _MAX_QUESTIONS:
+                    self._refuse(number, BadRequest("ask: wait for the answers to your questions"))
+                    return
+                task = tasks.create_task(self._answer(frame))
+                self._answers.add(task)
+                task.add_done_callback(self._answers.discard)
+
+    def _close(self, number: int) -> None:
+        known = self._open.pop(number, None)
+        if known is not None:
+            known.subscription.close()
+
+    async def _subscribe(self, frame: Subscribe) -> None:
+        self._close(frame.id)
+        user = self._session.user
+        try:
+            if len(self._open) >= MAX_SUBSCRIPTIONS:
+                raise BadRequest(f"sub: a tab has at most {MAX_SUBSCRIPTIONS} subscriptions")
+            opened = await self._desk.opening(frame.kind)(user, frame.view)
+        except ApiError as error:
+            self._audit("watch", frame.kind, user, error.code)
+            self._refuse(frame.id, error)
+            return
+        self._audit("watch", frame.kind, user, 200)
+        self._open[frame.id] = _Open(opened)
+        # The first sight of a view is not kept waiting for the next turn.
+        self._send_changes(frame.id, self._open[frame.id])
+
+    async def _answer(self, frame: Ask) -> None:
+        user = self._session.user
+        code = 200
+        try:
+            answer = await self._desk.question(frame.kind)(user, frame.given)
+            self._say({"id": frame.id, "set": answer})
+        except ApiError as error:
+            code = error.code
+            self._refuse(frame.id, error)
+        self._audit("get", frame.kind, user, code)
+
+    async def _pushing(self) -> None:
+        while True:
+            await self._clock.sleep(self._pace.seconds)
+            if self._socket.queued_bytes <= _MAX_QUEUED_BYTES:
+                for number, each in list(self._open.items()):
+                    self._send_changes(number, each)
+            with contextlib.suppress(ConnectionError):
+                await self._socket.drain()
+
+    def _send_changes(self, number: int, each: _Open) -> None:
+        """Send what has changed of a subscription since it was last sent."""
+        version = each.subscription.version()
+        if each.sent is not None and version == each.version:
+            return
+        try:
+            content = each.subscription.content()
+        except ApiError as error:
+            # Rights that went, an object that is gone: the tab is notified once, and asks again.
+            self._close(number)
+            self._refuse(number, error)
+            return
+        each.version = version
+        if each.sent is None:
+            each.revision += 1
+            self._say({"id": number, "rev": each.revision, "set": content})
+        elif patch := each.subscription.patch(each.sent, content):
+            each.revision += 1
+            self._say({"id": number, "rev": each.revision, "patch": patch})
+        each.sent = content
+
+    async def _checking(self) -> None:
+        """End with the session's credential, also when nobody does anything."""
+        while True:
+            await self._clock.sleep(_CHECK_SECONDS)
+            with contextlib.suppress(Unauthorized):
+                await self._sessions.check(self._session)
+
+    def _refuse(self, number: int | None, error: ApiError) -> None:
+        self._say({"id": number, "error": error.status()})
+
+    def _say(self, frame: Mapping[str, Any]) -> None:
+        self._socket.send_text(orjson.dumps(frame, option=orjson.OPT_NON_STR_KEYS).decode())

@@ -1,0 +1,206 @@
+"""A tab is sent states: what it looks at, when it changes, and never more than it can take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pytest
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import CloseConnection, TextMessage
+
+from skerry.api.errors import NotFound
+from skerry.kit.clock import LoopClock
+from skerry.kit.ids import SeededIds
+from skerry.server.streaming.websocket import WebSocket
+from skerry.server.user import User
+from skerry.web.desk import Desk, Subscription, members_patch
+from skerry.web.pace import Pace
+from skerry.web.sessions import Sessions
+from skerry.web.tab import Tab
+
+ALICE = User("alice")
+
+
+@dataclass
+class Line:
+    """A browser's end of a connection, in memory; *queued_bytes* is what it has not taken."""
+
+    queued_bytes: int = 0
+    closed: bool = False
+    _framing: Connection = field(default_factory=lambda: Connection(ConnectionType.CLIENT))
+    frames: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
+    _sent: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+
+    def write(self, chunk: bytes) -> None:
+        self._framing.receive_data(chunk)
+        for event in self._framing.events():
+            if isinstance(event, TextMessage):
+                self.frames.put_nowait(orjson.loads(event.data))
+            elif isinstance(event, CloseConnection):
+                self.frames.put_nowait(None)
+
+    async def drain(self) -> None:
+        return
+
+    async def read(self) -> bytes:
+        return await self._sent.get()
+
+    def say(self, frame: Any) -> None:
+        self._sent.put_nowait(self._framing.send(TextMessage(orjson.dumps(frame).decode())))
+
+    def leave(self) -> None:
+        self._sent.put_nowait(self._framing.send(CloseConnection(1001)))
+
+
+class Holds:
+    async def user(self) -> User:
+        return ALICE
+
+
+@dataclass
+class Counter:
+    """Something to look at."""
+
+    value: int = 0
+    gone: bool = False
+    closed: bool = False
+    looked: int = 0
+
+    def version(self) -> object:
+        return self.value, self.gone
+
+    def content(self) -> Mapping[str, Any]:
+        self.looked += 1
+        if self.gone:
+            raise NotFound("it is gone")
+        return {"value": self.value, "same": "always"}
+
+    def patch(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+        return members_patch(before, after)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class Place:
+    counter: Counter = field(default_factory=Counter)
+    line: Line = field(default_factory=Line)
+    audited: list[tuple[str, str, str, int]] = field(default_factory=list)
+
+    async def opened(self, _: User, __: Mapping[str, Any]) -> Subscription:
+        return self.counter
+
+    async def doubled(self, _: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"doubled": given["n"] * 2}
+
+    def audit(self, verb: str, kind: str, user: User, code: int) -> None:
+        self.audited.append((verb, kind, user.name, code))
+
+    def tab(self) -> Tab:
+        clock = LoopClock()
+        sessions = Sessions(clock, SeededIds(1), lambda *_: None)
+        self.sessions, (_, self.session) = sessions, sessions.begin(ALICE, Holds(), "")
+        desk = Desk({"counter": self.opened}, {"double": self.doubled})
+        socket = WebSocket(self.line)
+        return Tab(socket, self.session, sessions, desk, Pace(clock), clock, self.audit)
+
+
+async def run(place: Place, play: Any) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(place.tab().run())
+        assert (await place.line.frames.get())["hello"]["user"] == "alice"
+        await play()
+        place.line.leave()
+        await running
+
+
+@pytest.mark.looptime
+async def test_a_view_is_sent_whole_and_then_as_differences() -> None:
+    place = Place()
+
+    async def play() -> None:
+        place.line.say({"id": 1, "sub": "counter", "view": {}})
+        whole = {"value": 0, "same": "always"}
+        assert await place.line.frames.get() == {"id": 1, "rev": 1, "set": whole}
+        place.counter.value = 5
+        assert await place.line.frames.get() == {"id": 1, "rev": 2, "patch": {"value": 5}}
+        looked = place.counter.looked
+        await asyncio.sleep(60)
+        assert place.counter.looked == looked
+        assert place.line.frames.empty()
+        place.line.say({"id": 1, "unsub": True})
+
+    await run(place, play)
+    assert place.counter.closed
+    assert place.audited == [("watch", "counter", "alice", 200)]
+
+
+@pytest.mark.looptime
+async def test_a_tab_that_takes_nothing_is_sent_the_last_state_later() -> None:
+    place = Place()
+
+    async def play() -> None:
+        place.line.say({"id": 1, "sub": "counter", "view": {}})
+        await place.line.frames.get()
+        place.line.queued_bytes = 10_000_000
+        looked = place.counter.looked
+        for value in range(1, 100):
+            place.counter.value = value
+            await asyncio.sleep(1)
+        assert place.counter.looked == looked
+        assert place.line.frames.empty()
+        place.line.queued_bytes = 0
+        assert (await place.line.frames.get())["patch"] == {"value": 99}
+
+    await run(place, play)
+
+
+@pytest.mark.looptime
+async def test_a_view_that_ends_is_reported_once() -> None:
+    place = Place()
+
+    async def play() -> None:
+        place.line.say({"id": 1, "sub": "counter", "view": {}})
+        await place.line.frames.get()
+        place.counter.gone = True
+        frame = await place.line.frames.get()
+        assert (frame["id"], frame["error"]["code"]) == (1, 404)
+        await asyncio.sleep(60)
+        assert place.line.frames.empty()
+
+    await run(place, play)
+    assert place.counter.closed
+
+
+@pytest.mark.looptime
+async def test_a_question_has_one_answer_and_subscriptions_are_bounded() -> None:
+    place = Place()
+
+    async def play() -> None:
+        place.line.say({"id": 7, "ask": "double", "with": {"n": 21}})
+        assert await place.line.frames.get() == {"id": 7, "set": {"doubled": 42}}
+        for number in range(16):
+            place.line.say({"id": number, "sub": "counter"})
+            await place.line.frames.get()
+        place.line.say({"id": 99, "sub": "counter"})
+        assert "at most 16" in (await place.line.frames.get())["error"]["message"]
+
+    await run(place, play)
+    assert place.audited[-1] == ("watch", "counter", "alice", 400)
+
+
+@pytest.mark.looptime
+async def test_the_end_of_the_session_ends_the_tab_with_a_reason() -> None:
+    place = Place()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(place.tab().run())
+        await place.line.frames.get()
+        place.sessions.end(place.session, "signed out")
+        assert await place.line.frames.get() == {"bye": {"reason": "signed out"}}
+        assert await place.line.frames.get() is None
+        await running
