@@ -159,7 +159,8 @@ class Fleet:
         given = self.situation()
         state = advance(given)
         newcomers = [edge for edge in self.edges.values() if edge.slot is None]
-        places = [Place(0, edge.uid, edge.labels) for edge in newcomers]
+        coming = {self._next_slot + number: edge for number, edge in enumerate(newcomers)}
+        places = [Place(slot, edge.uid, edge.labels) for slot, edge in coming.items()]
         found = assign(given, state, places)
         if crash_after >= 1 and found.state.failure is not None:
             failed = found.state.failure.revision
@@ -174,10 +175,9 @@ class Fleet:
             by_slot = {edge.slot: edge for edge in self.edges.values()}
             for slot, revision in found.revisions.items():
                 by_slot[slot].revision = revision
-            for position, revision in found.newcomers.items():
-                edge = newcomers[position]
-                edge.slot, edge.revision = self._next_slot, revision
-                self._next_slot += 1
+            for slot, revision in found.newcomers.items():
+                coming[slot].slot, coming[slot].revision = slot, revision
+                self._next_slot = max(self._next_slot, slot + 1)
         return found
 
     def _judge_revision(self, number: int, verdict: str) -> None:

@@ -71,10 +71,14 @@ class Rolled(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """An edge, and the destinations of the placement that lead to it: usually one."""
+    """An edge, and the destinations of the placement that lead to it: usually one.
+
+    ``fresh`` are slots for those of them that have none.
+    """
 
     place: Place
     destinations: tuple[Destination, ...]
+    fresh: tuple[int, ...]
     is_new: bool
 
 
@@ -112,8 +116,11 @@ def _are_unnumbered(units: Sequence[_Unit]) -> bool:
 
 
 def _units(observed: Observed, found: ObservedRollout) -> Iterator[_Unit]:
-    """Yield the edges of a placement; where several Locations lead to one, it moves as one."""
-    slots = slots_in(observed.slices.values()).assigned
+    """Yield the edges of a placement; where several Locations lead to one, it moves as one.
+
+    Newcomers come with the slot they get if they are let in.
+    """
+    slots, following = slots_in(observed.slices.values())
     there: set[int] = set()
     for piece in observed.slices.values():
         there.update(unpacked_members(piece["members"]))
@@ -125,8 +132,11 @@ def _units(observed: Observed, found: ObservedRollout) -> Iterator[_Unit]:
         known = [each for each in destinations if member(each) in there]
         given, first = min(held) if held else (Assigned(0), (known or destinations)[0])
         labels = found.labels.get(first.location_ref, {})
-        place = Place(given.slot, uid, labels, given.revision)
-        yield _Unit(place, tuple(destinations), not known)
+        numbers = tuple(range(following, following := following + len(destinations) - len(held)))
+        slot = given.slot if known else numbers[0]
+        yield _Unit(
+            Place(slot, uid, labels, given.revision), tuple(destinations), numbers, not known
+        )
 
 
 def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
@@ -183,25 +193,21 @@ def _pair(text: str) -> tuple[int, int]:
 def _given(
     observed: Observed, units: Sequence[_Unit], decision: Assignment
 ) -> tuple[list[Destination], dict[int, Assigned]]:
-    """Return who is let in, and what everybody is given; newcomers get slots in their order."""
-    slots = slots_in(observed.slices.values())
-    following = slots.next
+    """Return who is let in, and what everybody is given."""
+    slots = slots_in(observed.slices.values()).assigned
     admitted: list[Destination] = []
     assigned: dict[int, Assigned] = {}
-    position = -1
     for unit in units:
         revision = decision.revisions.get(unit.place.slot, unit.place.revision)
         if unit.is_new:
-            position += 1
-            if position not in decision.newcomers:
+            if unit.place.slot not in decision.newcomers:
                 continue
-            revision = decision.newcomers[position]
+            revision = decision.newcomers[unit.place.slot]
+        fresh = iter(unit.fresh)
         for each in unit.destinations:
-            held = slots.assigned.get(member(each))
-            slot = held.slot if held is not None else following
-            following += held is None
+            held = slots.get(member(each))
             admitted.append(each)
-            assigned[member(each)] = Assigned(slot, revision)
+            assigned[member(each)] = Assigned(held.slot if held else next(fresh), revision)
     return admitted, assigned
 
 

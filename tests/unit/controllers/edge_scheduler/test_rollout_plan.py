@@ -132,6 +132,23 @@ async def test_an_edge_that_joins_gets_the_stable_revision_and_one_that_goes_lea
 
 
 @virtual
+async def test_newcomers_are_let_in_as_many_at_once_as_may_join() -> None:
+    hub = RolloutHub()
+    async with hub.running("shop", "imw"), hub.controlled("edge-scheduler"):
+        await hub.fleet(5)
+        await hub.place(WORKLOAD, "web", equal(env="prod"))
+        await hub.roll_out(joining={"concurrency": 2})
+        await hub.cut(1)
+        await hub.settle(20)
+        assert len(await hub.entries()) == 2
+        await hub.judge()
+        assert len(await hub.entries()) == 4
+        await hub.judge()
+        assert len(await hub.entries()) == 5
+        assert sorted(each["slot"] for each in await hub.entries()) == [1, 2, 3, 4, 5]
+
+
+@virtual
 async def test_people_promote_abort_undo_and_force() -> None:
     async with rolling() as hub:
         await hub.edit(waves=[{**CANARY[0], "soak": "24h"}])

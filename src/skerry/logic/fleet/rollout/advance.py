@@ -83,15 +83,31 @@ class View:
     def waiting(self) -> BitMap:
         """Those of the wave who have no verdict."""
         found = self.verdicts
-        return self.reachable - found.good - found.bad - found.excused
+        return self.reachable - found.good - found.bad - found.excused - found.unfit
 
     @property
     def bad(self) -> BitMap:
+        """Those that speak against the target; newcomers do not: they may be what is wrong."""
         return self.verdicts.bad & self.given.slots
 
     @property
     def good(self) -> BitMap:
         return self.verdicts.good & self.members
+
+    @property
+    def returning(self) -> BitMap:
+        """Those that a return brings back: a freeze spares who has an older revision anyway."""
+        state, frozen = self.state, self.given.frozen
+        return BitMap(
+            place.slot
+            for place in self.given.places
+            if place.revision != state.stable
+            and (
+                place.revision == state.target
+                or not 0 < place.revision < state.stable
+                or place.slot not in frozen
+            )
+        )
 
 
 class Row(NamedTuple):
@@ -302,14 +318,13 @@ def _fails(view: View) -> bool:
 
 
 def _failed(view: View) -> State:
-    state = view.state
-    named = view.verdicts.failures
+    state, bad = view.state, view.bad
+    named = [each for each in view.verdicts.failures if each.get("slot") in bad]
     reason = str(named[0].get("reason") or "Bad") if named else "Bad"
     text = "; ".join(
         f"{each.get('location') or each.get('slot')}: {each.get('message') or each.get('reason')}"
         for each in named[:3]
     )
-    bad = view.bad
     message = f"{len(bad)} of {len(view.members | bad)} destinations are bad"
     failure = Failure(
         state.target, reason, f"{message}: {text}" if text else message, tuple(bad)[:MAX_NAMED]
@@ -340,10 +355,8 @@ def _resume(view: View) -> State:
 
 def _returned(view: View) -> bool:
     """Tell whether every mailbox that can be seen has the stable revision again."""
-    back = view.given.at(view.state.stable)
-    others = view.given.slots - back - view.verdicts.absent
-    found = view.verdicts
-    return not others and not back - found.absent - found.settled
+    back, found = view.given.at(view.state.stable), view.verdicts
+    return not view.returning - found.absent and not back - found.absent - found.settled
 
 
 def _back(view: View) -> State:

@@ -27,7 +27,7 @@ from skerry.logic.fleet.rollout.state import (
     Situation,
     State,
 )
-from skerry.logic.fleet.rollout.waves import Place, has_passed, ordered
+from skerry.logic.fleet.rollout.waves import Place, has_passed, opened, ordered
 
 _GATED = (PROGRESSING, SOAKING, AWAITING)
 
@@ -36,7 +36,7 @@ _GATED = (PROGRESSING, SOAKING, AWAITING)
 class Assignment:
     """Revisions by slot, for those that change; newcomers let in; and the state that goes along.
 
-    ``newcomers`` are positions among those that asked to come in, with their revision.
+    ``newcomers`` are the slots of those let in, with their revision.
     """
 
     revisions: dict[int, int] = field(default_factory=dict)
@@ -50,35 +50,36 @@ def in_flight(view: View) -> BitMap:
     """Return those that were given the target and have no verdict, as far as they are heard of."""
     found = view.verdicts
     target = view.given.at(view.state.target)
-    return target - found.good - found.bad - found.excused - found.absent
+    return target - found.good - found.bad - found.excused - found.unfit - found.absent
 
 
 def assign(given: Situation, state: State, newcomers: Sequence[Place] = ()) -> Assignment:
     """Return what changes for slots now that the rollout has come to *state*.
 
-    *newcomers* are destinations without a slot, in their order; their ``slot`` means nothing.
+    *newcomers* are destinations that are in no slice, each with the slot it gets if it is let in.
     """
     view = View(given, state)
     if state.phase == SETTLING or not state.stable:
         return Assignment(state=state)
     if given.spec.force and given.spec.force == state.stable:
         everybody = {p.slot: state.stable for p in given.places if p.revision != state.stable}
-        admitted = dict.fromkeys(range(len(newcomers)), state.stable)
+        admitted = {place.slot: state.stable for place in newcomers}
         return Assignment(everybody, admitted, replace(state, joining=BitMap()))
     changes = _returns(view) if state.phase == ROLLING_BACK else _taken_over(view)
-    held, budget = "", None
+    chosen, held, budget = list[int](), "", None
     if state.phase in _GATED and not given.spec.paused:
         budget = _Budget(view)
         chosen, held = _next(view, budget)
         changes |= dict.fromkeys(chosen, state.target)
     state, joins = _joining(view, changes, newcomers, budget)
+    # Who is brought to the target by a wave is judged as one of it, newcomer or not.
+    state = replace(state, joining=state.joining - BitMap(chosen))
     return Assignment(changes, joins, _tracked(View(given, state), changes), held)
 
 
 def _returns(view: View) -> dict[int, int]:
-    """Return everybody to the stable revision."""
-    stable = view.state.stable
-    return {place.slot: stable for place in view.given.places if place.revision != stable}
+    """Return everybody to the stable revision whom the rollout has moved."""
+    return dict.fromkeys(view.returning, view.state.stable)
 
 
 def _taken_over(view: View) -> dict[int, int]:
@@ -184,24 +185,44 @@ def _joining(
 ) -> tuple[State, dict[int, int]]:
     """Bring up who is behind, let newcomers in, and return the state with who is on the way."""
     given, state, found = view.given, view.state, view.verdicts
-    waiting = (state.joining & given.slots) - found.joined - found.good - found.absent
-    room = _room(given.spec.join_pace, given) - len(waiting - found.unfit)
+    current = given.at(state.stable) | given.at(state.target)
+    waiting = (state.joining & current) - found.joined - found.good - found.absent
+    room = _room(given.spec.join_pace, given, newcomers) - len(waiting - found.unfit)
     if given.spec.judge.failures.exceeded(len(waiting & found.unfit), len(given.places)):
         room = 0
     behind = [slot for slot in _behind(view, changes) if slot not in given.frozen]
     brought = behind[: max(min(room, _spare(view)), 0)]
     changes |= dict.fromkeys(brought, state.stable)
-    joined = waiting | BitMap(brought)
     room -= len(brought)
     admitted: dict[int, int] = {}
-    for position, place in enumerate(newcomers):
-        if room <= 0:
-            break
+    for place in _first_of(view, waiting, newcomers)[: max(room, 0)]:
         passed = budget is not None and has_passed(given.spec, state.wave, place)
         ready = passed and budget is not None and budget.take(place)
-        admitted[position] = state.target if ready else state.stable
-        room -= 1
-    return replace(state, joining=joined), admitted
+        admitted[place.slot] = state.target if ready else state.stable
+    joining = waiting | BitMap(brought) | BitMap(admitted)
+    return replace(state, joining=joining), admitted
+
+
+def _first_of(view: View, waiting: BitMap, newcomers: Sequence[Place]) -> Sequence[Place]:
+    """Return the newcomers that may come in before others, as long as nothing is proven yet.
+
+    Where nobody has shown that the stable revision is good, as when a placement is new, they come
+    in the order of the waves: the next when those of the wave before have been judged.
+    """
+    given, state, found = view.given, view.state, view.verdicts
+    proven = given.at(state.stable) - waiting - found.absent
+    if not newcomers or not given.spec.waves or len(proven) >= given.spec.judge.evidence:
+        return newcomers
+    before = given.slots - waiting
+    everybody = [*given.places, *newcomers]
+    unjudged = (waiting - found.unfit) | BitMap(place.slot for place in newcomers)
+    for number in range(1, given.spec.last + 1):
+        wave = given.spec.wave(number)
+        held = opened(wave, state.digest, everybody, before, found.absent, BitMap()).slots
+        if held & unjudged:
+            return [place for place in newcomers if place.slot in held]
+        before = held
+    return newcomers
 
 
 def _behind(view: View, changes: Iterable[int]) -> Iterator[int]:
@@ -216,8 +237,8 @@ def _behind(view: View, changes: Iterable[int]) -> Iterator[int]:
             yield place.slot
 
 
-def _room(portion: Portion, given: Situation) -> int:
-    return portion.of(len(given.places)) if portion.percent else portion.number
+def _room(portion: Portion, given: Situation, newcomers: Sequence[Place]) -> int:
+    return portion.of(len(given.places) + len(newcomers))
 
 
 def _limit(view: View) -> int:
@@ -238,6 +259,7 @@ def _tracked(view: View, changes: dict[int, int]) -> State:
     if state.phase in AT_REST or state.phase == ROLLING_BACK:
         fresh = BitMap()
     flying = in_flight(view) if state.phase not in AT_REST else BitMap()
+    flying |= state.joining
     kept = [Batch(each.since, each.slots & (flying - fresh)) for each in state.in_flight]
     kept = [each for each in kept if each.slots]
     # Those that were silent and are heard of again have their whole time before them.

@@ -100,6 +100,10 @@ def _stall(view: View, found: Assignment) -> tuple[str, str]:
         return state.failure.reason, state.failure.message
     if state.phase == SOAKING and not given.gate.holds:
         return given.gate.reason, given.gate.message
+    unfit = len(state.joining & view.verdicts.unfit)
+    if given.spec.judge.failures.exceeded(unfit, len(given.places)):
+        text = "destination is" if unfit == 1 else "destinations are"
+        return "JoiningFailed", f"{unfit} new {text} bad at revision {state.stable}"
     if state.phase != PROGRESSING or given.spec.paused:
         return "", ""
     wanted, there = given.spec.judge.evidence, len(view.reachable)
@@ -111,9 +115,6 @@ def _stall(view: View, found: Assignment) -> tuple[str, str]:
         return "TooLittleEvidence", text
     if found.held and not found.revisions:
         return "Held", found.held
-    unfit = len(state.joining & view.verdicts.unfit)
-    if given.spec.judge.failures.exceeded(unfit, len(given.places)):
-        return "JoiningFailed", f"{unfit} newcomers are bad at revision {state.stable}"
     return "", ""
 
 

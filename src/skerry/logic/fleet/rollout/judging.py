@@ -9,7 +9,7 @@ already is counted anew.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
@@ -80,6 +80,7 @@ class Judging:
             self._recall(published.good, "Good")
             self._recall(published.bad, "Bad")
             self._recall(published.excused, "Excused")
+            self._recall(published.unfit & state.joining, "Bad")
             for failure in published.failures:
                 self._name(failure)
             other = True
@@ -107,8 +108,11 @@ class Judging:
         return set(self._seen)
 
     def put(self, slot: int, seen: Seen) -> None:
-        """Take evidence about a slot."""
-        if self._seen.get(slot) != seen:
+        """Take evidence about a slot; what was thought of it at another revision is void."""
+        known = self._seen.get(slot)
+        if known != seen:
+            if known is not None and known.revision != seen.revision:
+                self._memory.pop(slot, None)
             self._seen[slot] = seen
             self._dirty.add(slot)
 
@@ -153,16 +157,25 @@ class Judging:
             terms = Terms(self._spec.judge.min_ready, self._spec.judge.deadline)
             flown = self._elapsed(since) if since is not None else 0.0
             before = slot in self._state.unwell_before
+            unfit = slot in self._state.joining and found.verdict == BAD
+            if unfit:
+                found = replace(found, verdict="Excused")
             judged = judge(evidence, found, terms, now, flown, unwell_before=before)
-            found = self._memory[slot] = judged.memory
+            found = judged.memory
+            if unfit and found.verdict == EXCUSED:
+                found = replace(found, verdict="Bad")
+            self._memory[slot] = found
             times.append(judged.again)
         elif seen.revision not in (self._state.target, self._state.stable):
             self._memory.pop(slot, None)
             found = Memory()
+        # A newcomer that is bad speaks against itself, not against what all others run; and it
+        # may get well yet.
+        joins = slot in self._state.joining
         target = seen.revision == self._state.target
-        joins = slot in self._state.joining and not target
         for name, verdict in ((_GOOD, GOOD), (_BAD, BAD), (_EXCUSED, EXCUSED)):
-            self._mark(name, slot, target and found.verdict == verdict)
+            is_so = target and found.verdict == verdict
+            self._mark(name, slot, is_so and not (joins and verdict == BAD))
         self._mark("joined", slot, joins and found.verdict in (GOOD, EXCUSED))
         self._mark("unfit", slot, joins and found.verdict == BAD)
         return min((each for each in times if each is not None), default=None)
@@ -197,7 +210,7 @@ class Judging:
             found.discard(slot)
 
     def _verdicts(self) -> Verdicts:
-        named = [*self._sets[_BAD]][:_MAX_FAILURES]
+        named = [*self._sets[_BAD], *self._sets["unfit"]][:_MAX_FAILURES]
         failures = tuple(
             {
                 "slot": slot,

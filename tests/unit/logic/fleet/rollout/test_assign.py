@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,6 +114,7 @@ class History:
 
     def schedule(self, crash_after: int) -> None:
         fleet = self.fleet
+        absent = fleet.view().verdicts.absent
         before = {edge.uid: edge.revision for edge in fleet.edges.values()}
         bad = {n for n, each in fleet.revisions.items() if each.verdict == "Bad"}
         fleet.schedule(crash_after=crash_after)
@@ -126,6 +129,11 @@ class History:
             fresh = {e.slot for e in newly} - set(view.verdicts.unavailable)
             assert not fresh or len(unwell) <= allowed, "more unwell than may be"
             assert not fleet.read().paused
+        came = [e for e in fleet.edges.values() if e.slot is not None and before[e.uid] == 0]
+        if came and not fleet.spec.get("force"):
+            judged = view.verdicts.joined | view.verdicts.good | view.verdicts.unfit | absent
+            limit = fleet.read().join_pace.of(len(fleet.edges))
+            assert len((state.joining & view.given.slots) - judged) <= limit, "too many join"
         for edge in changed:
             assert edge.revision in (state.target, state.stable)
             assert edge.revision not in bad, "a bad revision was assigned again"
@@ -217,3 +225,112 @@ def test_a_crash_of_anybody_changes_no_verdict(seed: int, poisoned: bool) -> Non
         return fleet.phase, {n: each.verdict for n, each in fleet.revisions.items()}
 
     assert outcome(crashes=True) == outcome(crashes=False)
+
+
+def joining(edges: int, **spec: Any) -> Fleet:
+    """Return a fleet of which nobody has anything yet, with its first revision cut."""
+    judge = {"minReady": "5s", "deadline": "40s"}
+    made = Fleet({"judge": judge, "joining": {"concurrency": 3}, **spec}, edges)
+    made.edit()
+    return made
+
+
+def slots(made: Fleet) -> int:
+    return sum(edge.slot is not None for edge in made.edges.values())
+
+
+def test_newcomers_come_in_as_many_at_once_as_may_join() -> None:
+    made = joining(10)
+    made.run(rounds=3)
+    assert slots(made) == 3
+    made.run(seconds=6, rounds=3)
+    assert slots(made) == 6
+    made.run(seconds=6, rounds=9)
+    assert (slots(made), made.phase) == (10, "Completed")
+
+
+def test_a_crash_between_status_and_slices_lets_in_nobody_twice() -> None:
+    made = joining(10)
+    made.schedule(crash_after=2)
+    assert slots(made) == 0
+    made.run(rounds=3)
+    assert slots(made) == 3
+
+
+def test_where_nobody_was_before_those_of_the_first_wave_come_first() -> None:
+    waves = [{"name": "canary", "until": 1}, {"name": "early", "until": 3}]
+    made = joining(10, waves=waves, joining={"concurrency": "100%"})
+    made.run(rounds=3)
+    assert slots(made) == 1
+    made.run(seconds=6, rounds=3)
+    # One is proven, which is the evidence that is asked for.
+    assert slots(made) == 10
+
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_a_bad_first_revision_stays_with_the_canary_and_a_silent_one_delays(offline: bool) -> None:
+    made = joining(5, waves=[{"name": "canary", "until": 1}], offline={"after": "20s"})
+    made.poison = {1} if not offline else set()
+    made.run()
+    [canary] = [edge for edge in made.edges.values() if edge.slot is not None]
+    if offline:
+        made.silence(canary)
+    made.run(seconds=15, rounds=1)
+    assert slots(made) == 1
+    made.run(seconds=15, rounds=5)
+    assert (slots(made) == 1) is not offline
+
+
+def test_a_newcomer_that_is_bad_pauses_joining_and_takes_nothing_back() -> None:
+    made = joining(2)
+    made.run(seconds=6, rounds=4)
+    made.edit()
+    made.run(seconds=6, rounds=8)
+    assert (made.phase, made.status["stable"]) == ("Completed", 2)
+    ill = made.join()
+    ill.ill = True
+    made.run(seconds=15, rounds=5)
+    late = made.join()
+    made.run(seconds=15, rounds=2)
+    assert (ill.revision, late.slot, made.phase) == (2, None, "Completed")
+    assert made.status.get("failure") is None
+    made.crash_judge()
+    made.run(seconds=1, rounds=2)
+    assert late.slot is None
+    ill.ill = False
+    made.run(seconds=6, rounds=3)
+    assert late.revision == 2
+
+
+def test_a_bad_newcomer_at_the_target_does_not_speak_against_it() -> None:
+    wide = {"concurrency": 9, "maxUnavailable": 9}
+    made = joining(3, pace=wide)
+    made.run(seconds=6, rounds=4)
+    made.edit()
+    made.run()
+    ill = made.join()
+    ill.ill = True
+    made.schedule()
+    assert (made.phase, ill.revision) == ("Progressing", 2)
+    made.run(seconds=15, rounds=6)
+    assert (made.phase, made.status["stable"]) == ("Completed", 2)
+    assert made.revisions[2].verdict == "Good"
+
+
+def test_a_return_spares_older_revisions_where_a_freeze_is() -> None:
+    made = joining(3, offline={"after": "5s"}, waves=[{"name": "canary", "until": 1}])
+    made.run(seconds=6, rounds=6)
+    away = made.edges["uid-2"]
+    made.silence(away)
+    made.run(seconds=6, rounds=2)
+    made.edit()
+    made.run(seconds=6, rounds=8)
+    assert (made.phase, away.revision) == ("Completed", 1)
+    made.frozen = {away.uid}
+    made.hear(away)
+    made.edit(poison=True)
+    made.run(seconds=15, rounds=9)
+    assert (made.phase, away.revision) == ("RolledBack", 1)
+    made.frozen.clear()
+    made.run(seconds=6, rounds=2)
+    assert away.revision == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyroaring import BitMap
 
 from skerry.logic.fleet.rollout.judging import Judging, Seen
@@ -85,3 +87,31 @@ def test_a_slot_that_goes_takes_its_verdict_along() -> None:
     made.drop(1)
     assert made.step(11).verdicts.good == BitMap()
     assert made.slots() == set()
+
+
+def test_what_was_thought_at_another_revision_is_void() -> None:
+    made, state = judging()
+    made.turn(SPEC, replace(state, joining=BitMap([1]), in_flight=()), Verdicts(3))
+    made.put(1, Seen(41, "oslo", WELL))
+    made.step(0)
+    assert list(made.step(10).verdicts.joined) == [1]
+    made.turn(SPEC, state, Verdicts(3))
+    made.put(1, Seen(42, "oslo", WELL))
+    assert not made.step(11).verdicts.good
+    assert list(made.step(21).verdicts.good) == [1]
+
+
+def test_a_newcomer_that_is_bad_is_named_as_unfit_also_after_a_restart_until_it_is_well() -> None:
+    made, state = judging(flown=100.0)
+    joining = replace(state, joining=BitMap([1]))
+    made.turn(SPEC, joining, Verdicts(3))
+    made.put(1, Seen(41, "oslo", Evidence(None, True, False, True, message="no such image")))
+    found = made.step(0).verdicts
+    assert (list(found.unfit), list(found.bad), list(found.joined)) == ([1], [], [])
+    assert found.failures[0]["message"] == "no such image"
+    again = Judging(lambda _: 0.0)
+    again.turn(SPEC, joining, found)
+    again.put(1, Seen(41, "oslo", WELL))
+    assert list(again.step(0).verdicts.unfit) == [1]
+    well = again.step(10).verdicts
+    assert (list(well.unfit), list(well.joined)) == ([], [1])
