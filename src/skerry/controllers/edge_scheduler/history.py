@@ -39,7 +39,7 @@ from skerry.logic.fleet.placement.slices import (
     member,
     unpacked_members,
 )
-from skerry.logic.fleet.rollout.state import State
+from skerry.logic.fleet.rollout.state import ROLLING_BACK, State
 
 # Slots that a bitmap can hold; whoever has a larger one is known by its key.
 _MAX_SLOT = 1 << 31
@@ -211,11 +211,14 @@ def why_moved(rolled: State | None) -> Reason:
     """Return why destinations get another revision, as their Rollout has it."""
     if rolled is None:
         return _MOVED
-    if rolled.failure is not None:
+    if rolled.failure is not None and rolled.phase == ROLLING_BACK:
         return Reason("Rollback", f"rollback: {rolled.failure.message}")
-    if rolled.wave_name:
-        return Reason("WaveOpened", f"wave {rolled.wave_name}")
-    return Reason(rolled.phase)
+    if rolled.wave:
+        named = f"wave {rolled.wave_name}" if rolled.wave_name else "the last wave"
+        return Reason("WaveOpened", named)
+    if not rolled.stable:
+        return Reason("SlotAssigned", "slots for its Rollout")
+    return Reason("RevisionAssigned", f"revision {rolled.stable} is the stable one")
 
 
 def _rollout_cause(observed: Observed) -> Causes:

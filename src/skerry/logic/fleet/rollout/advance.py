@@ -96,8 +96,11 @@ class View:
 
     @property
     def returning(self) -> BitMap:
-        """Those that a return brings back: a freeze spares who has an older revision anyway."""
-        state, frozen = self.state, self.given.frozen
+        """Those that a return brings back.
+
+        Who is silent or frozen at an older revision was not moved by the rollout, and stays.
+        """
+        state, left = self.state, self.given.frozen | self.verdicts.absent
         return BitMap(
             place.slot
             for place in self.given.places
@@ -105,7 +108,7 @@ class View:
             and (
                 place.revision == state.target
                 or not 0 < place.revision < state.stable
-                or place.slot not in frozen
+                or place.slot not in left
             )
         )
 
@@ -319,7 +322,7 @@ def _fails(view: View) -> bool:
 
 def _failed(view: View) -> State:
     state, bad = view.state, view.bad
-    named = [each for each in view.verdicts.failures if each.get("slot") in bad]
+    named = [each for each in view.verdicts.failures if each.get("slot", 0) in bad]
     reason = str(named[0].get("reason") or "Bad") if named else "Bad"
     text = "; ".join(
         f"{each.get('location') or each.get('slot')}: {each.get('message') or each.get('reason')}"

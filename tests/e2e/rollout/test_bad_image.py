@@ -1,0 +1,228 @@
+"""One bad image and twenty edges: the canary fails, everything returns, the history tells it.
+
+A hub, its controllers and the edges are processes; the edges' servers and syncers are real and
+share one, and only their nodes are played.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.e2e.hubs import Hub, Shell
+from tests.kit.e2e.processes import refuse_old_kubectl
+from tests.kit.e2e.summaries import binding, edge, manifests
+from tests.kit.e2e.two_tenants import SKERRY, eventually
+
+pytestmark = pytest.mark.long
+
+Raw = dict[str, Any]
+ROOT = Path(__file__).parents[3]
+NAMES = [f"e{number}" for number in range(1, 21)]
+AWAY = NAMES[15:]
+BROKEN = "no-such-image"
+
+
+def workload(image: str) -> list[Raw]:
+    """A Deployment, where it goes, and how."""
+    labels = {"app": "web"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "w", "image": image}]}}
+    kind = {"apiVersion": "edge.kcp.io/v1alpha1", "metadata": {"name": "web"}}
+    canary = {"name": "canary", "selector": {"matchLabels": {"ring": "canary"}}}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "shop", "labels": {"goes": "out"}},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"selector": {"matchLabels": labels}, "template": pod},
+        },
+        {
+            **kind,
+            "kind": "Rollout",
+            "spec": {
+                "settle": {"quiet": "500ms"},
+                "waves": [canary],
+                "pace": {"concurrency": "100%", "maxUnavailable": "100%"},
+                "judge": {"minReady": "500ms", "deadline": "5s"},
+                "offline": {"after": "1s"},
+            },
+        },
+        {
+            **kind,
+            "kind": "EdgePlacement",
+            "spec": {
+                "locationSelectors": [{"matchLabels": {"env": "prod"}}],
+                "namespaceSelector": {"matchLabels": {"goes": "out"}},
+            },
+        },
+    ]
+
+
+class Edges:
+    """The process of the edges."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+
+    def say(self, line: str) -> None:
+        """Have the edges do something, and wait until they have."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        if line:
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+        assert self._process.stdout.readline().strip() == (line or "ready")
+
+    def ran(self) -> set[tuple[str, ...]]:
+        """Return every edge and image that was ever run there."""
+        log = self._folder / "ran"
+        return (
+            {tuple(line.split()) for line in log.read_text().splitlines()}
+            if log.exists()
+            else set()
+        )
+
+    def running(self, image: str) -> set[str]:
+        return {name for name, ran in self.ran() if ran == image}
+
+
+@contextmanager
+def running_edges(hub: Hub, folder: Path) -> Iterator[Edges]:
+    folder.mkdir()
+    command = [sys.executable, "-m", "tests.kit.e2e.many_edges"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, str(hub.kubeconfig), str(folder), *NAMES],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    with process:
+        yield Edges(process, folder)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0, (folder / "log").read_text()
+
+
+class Controllers:
+    """The process of all controllers."""
+
+    def __init__(self, hub: Hub, log: Path) -> None:
+        where = ("--espw-path", "root:espw", "--kubeconfig", str(hub.kubeconfig))
+        self._command = [SKERRY, "controllers", *where, "--no-leader-elect"]
+        self._command += ["--server-bind-address", "127.0.0.1:0"]
+        self._log = log
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(self._command, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """End all of them as a power switch would, and start them again."""
+        self._process.kill()
+        self._process.wait(timeout=60)
+        self._process = self._started()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        assert self._process.wait(timeout=60) == 0, self._log.read_text()
+
+
+class Shop:
+    """Somebody at the workspace of the workload."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        shell("kubectl ws root:shop")
+
+    def __call__(self, script: str) -> str:
+        return self._shell(script)
+
+    def rolled(self, **wanted: Any) -> None:
+        """Wait until the Rollout's status says all of this."""
+
+        def status() -> Raw:
+            found = json.loads(self("kubectl get rollout web -o json")).get("status") or {}
+            flat = {**(found.get("counts") or {}), **found}
+            return {key: flat.get(key) for key in wanted}
+
+        eventually(status, wanted=wanted)
+
+    def story(self) -> list[tuple[str, int, str, str]]:
+        """Return the lines of the history: change, count, revisions, and why."""
+        lines = self("skerry history placement web").splitlines()
+        cells = ([cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines[1:])
+        return [(each[1], int(each[2]), each[3], each[4]) for each in cells]
+
+    def revisions(self) -> dict[str, int]:
+        piece = json.loads(self("kubectl get singleplacementslice web -o json"))
+        return {e["locationName"]: e["revision"] for e in piece["destinations"]}
+
+
+def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing(
+    tmp_path: Path,
+) -> None:
+    refuse_old_kubectl()
+    hub = Hub(tmp_path / "hub", "--init").start()
+    (tmp_path / "home").mkdir()
+    shell = Shell(hub.kubeconfig, tmp_path / "home", ROOT)
+    with ExitStack() as stack:
+        stack.callback(hub.stop)
+        controllers = Controllers(hub, tmp_path / "controllers.log")
+        stack.callback(controllers.stop)
+        edge_api = binding("bind-espw", "root:espw", "edge.kcp.io")
+        rings = {name: "canary" if name == "e1" else "rest" for name in NAMES}
+        inventory = [each for name in NAMES for each in edge(name, ring=rings[name])]
+        shell("kubectl ws root\nkubectl ws create imw\nkubectl kubestellar ensure wmw shop")
+        shell(f"kubectl ws root:imw >/dev/null\n{manifests(edge_api)}\n{manifests(*inventory)}")
+        edges = stack.enter_context(running_edges(hub, tmp_path / "edges"))
+        shop = Shop(shell)
+        shop(manifests(*workload("web:1")))
+        edges.say("")
+        shop.rolled(phase="Completed", stable=1, destinations=20)
+        eventually(lambda: edges.running("web:1"), wanted=set(NAMES))
+
+        # Five go away, and a good change neither waits for them nor fails.
+        edges.say(f"offline {' '.join(AWAY)}")
+        shop.rolled(absent=5)
+        shop("kubectl -n shop set image deployment/web w=web:2")
+        shop.rolled(phase="Completed", stable=2)
+        eventually(lambda: edges.running("web:2"), wanted=set(NAMES) - set(AWAY))
+
+        # A bad one stays with the canary, also when everybody who judges is killed meanwhile.
+        shop(f"kubectl -n shop set image deployment/web w={BROKEN}")
+        eventually(lambda: edges.running(BROKEN), wanted={"e1"})
+        controllers.kill()
+        shop.rolled(phase="RolledBack", target=3, stable=2)
+        assert shop.revisions()["e1"] == 2
+        verdicts = shop("kubectl get placementrevisions -o jsonpath='{.items[*].status.verdict}'")
+        assert verdicts.split() == ["Good", "Good", "Bad"]
+        story = shop.story()
+        # An edge that is not heard of for a moment is a line of its own; most often there are six.
+        assert len(story) <= 10
+        moved = {move: sum(n for _, n, each, _ in story if each == move) for _, _, move, _ in story}
+        assert (moved["\N{EN DASH}→1"], moved["2→3"], moved["3→2"]) == (20, 1, 1)
+        [back] = [why for _, _, move, why in story if move == "3→2"]
+        assert back.startswith("rollback: 1 of 1 destinations are bad: e1: deployments shop/web")
+
+        # Who was away follows, and never ran it.
+        edges.say(f"online {' '.join(AWAY)}")
+        eventually(lambda: edges.running("web:2"), wanted=set(NAMES))
+        assert edges.running(BROKEN) == {"e1"}
+        eventually(lambda: set(shop.revisions().values()), wanted={2})
