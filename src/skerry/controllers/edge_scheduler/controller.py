@@ -47,6 +47,7 @@ from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, NAME, Observer, slice_owners
 from skerry.controllers.edge_scheduler.observed import Gone, Observed, Recording
 from skerry.controllers.edge_scheduler.rollouts import (
+    ContentFrozen,
     RolloutInformers,
     RolloutState,
     lean_revision,
@@ -54,7 +55,7 @@ from skerry.controllers.edge_scheduler.rollouts import (
 )
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
 from skerry.kit.log import Logger
-from skerry.logic.fleet.guards.freeze import CONTENT, Frozen
+from skerry.logic.fleet.guards.freeze import Frozen, content_frozen
 from skerry.logic.fleet.history.reasons import why_joined, why_left
 from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.history.retention import Limits
@@ -331,14 +332,14 @@ class EdgeScheduler:
         elapsed = Elapsed(clock.now, clock.monotonic)
         return RolloutState(informers, elapsed, clock.now, labels, self._content_frozen)
 
-    def _content_frozen(self, ref: ObjectRef) -> Callable[[Mapping[str, str]], bool] | None:
-        """Return what says at which Locations guards freeze content; None where nothing does."""
+    def _content_frozen(self, ref: ObjectRef) -> ContentFrozen | None:
+        """Return what says until when guards freeze content at Locations; None: nothing does."""
         placement = self._observer.placement(ref)
         if placement is None:
             return None
         guards = self._guards.state.of(ref, placement)
         frozen = Frozen(guards, self._views.edge.client.clock.now())
-        return (lambda labels: CONTENT in frozen.at(labels).stops) if frozen else None
+        return (lambda labels: content_frozen(frozen, labels)) if frozen else None
 
     def _has_rollout(self, ref: ObjectRef) -> bool:
         rollouts = self._memory.rollouts

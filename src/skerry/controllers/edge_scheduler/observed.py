@@ -128,9 +128,9 @@ class ObservedRollout:
     quiet_seconds: float
     approvals: Mapping[str, Object] = field(default_factory=dict)
     gate: Gate = OPEN
-    # Labels of Locations, and whether content is frozen there.
+    # Labels of Locations, and until when content is frozen there.
     labels: Mapping[ObjectRef, Labels] = field(default_factory=dict)
-    frozen: frozenset[ObjectRef] = frozenset()
+    frozen: Mapping[ObjectRef, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,14 @@ def _unmoved(observed: Observed, units: Sequence[_Unit], before: tuple[Action, .
 
 
 def _again(found: ObservedRollout, state: State) -> float | None:
+    """Return after how many seconds there is more to do without any event."""
+    thaws = (until - found.now for until in found.frozen.values())
+    thaw = min((max(each.total_seconds(), 0.01) for each in thaws), default=None)
+    soaked = _soaked_again(found, state)
+    return thaw if soaked is None or (thaw is not None and thaw < soaked) else soaked
+
+
+def _soaked_again(found: ObservedRollout, state: State) -> float | None:
     if state.phase != SOAKING or not state.quiet_since:
         return None
     known = state_of(found.object.get("status") or {}).quiet_since == state.quiet_since

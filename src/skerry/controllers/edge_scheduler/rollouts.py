@@ -39,6 +39,8 @@ from skerry.runtime.index import Index, Key
 from skerry.runtime.informer import Informer
 
 BY_PLACEMENT = "placement"
+# Until when content is frozen at a Location with these labels; None where it is not.
+ContentFrozen = Callable[[Labels], datetime | None]
 
 
 class RolloutInformers(NamedTuple):
@@ -89,9 +91,9 @@ class RolloutState:
         elapsed: Elapsed,
         now: Callable[[], datetime],
         labels: Callable[[ObjectRef], Labels],
-        frozen: Callable[[ObjectRef], Callable[[Labels], bool] | None],
+        frozen: Callable[[ObjectRef], ContentFrozen | None],
     ) -> None:
-        """*labels* are those of a Location; *frozen* asks whether content is, for a placement."""
+        """*labels* are those of a Location; *frozen* says of a placement where content is."""
         self._informers = informers
         self._elapsed = elapsed
         self._now = now
@@ -164,9 +166,9 @@ class RolloutState:
             },
             self._gate(ref, obj, spec),
             labels,
-            frozenset(where for where, found in labels.items() if ask(found))
+            {where: until for where, found in labels.items() if (until := ask(found))}
             if ask
-            else frozenset(),
+            else {},
         )
 
     def _spec(self, ref: ObjectRef, obj: Object) -> RolloutSpec:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_REVISIONS, ROLLOUT_APPROVALS, ROLLOUTS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    PLACEMENT_GUARDS,
+    PLACEMENT_REVISIONS,
+    ROLLOUT_APPROVALS,
+    ROLLOUTS,
+)
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD, RolloutHub
 from tests.kit.sim.loop import virtual
@@ -219,3 +226,25 @@ async def test_conditions_of_others_stay_and_gate_a_wave() -> None:
         await asyncio.sleep(2)
         assert (await hub.revisions())["e2"] == 2
         assert "smoke" in await hub.conditions()
+
+
+@virtual
+async def test_a_rollout_that_a_freeze_holds_goes_on_when_the_freeze_ends() -> None:
+    async with rolling() as hub:
+        begins = hub.clock.now() + timedelta(minutes=2)
+        freeze = {
+            "name": "night",
+            "schedule": f"{begins.minute} {begins.hour} * * *",
+            "duration": "10m",
+            "timeZone": "UTC",
+            "stops": ["Content"],
+        }
+        guard = {"metadata": {"name": "own"}, "spec": {"freezes": [freeze]}}
+        await hub.shop.create(PLACEMENT_GUARDS, {"kind": "PlacementGuard", **guard})
+        await hub.settle(150)
+        await hub.cut(2)
+        await hub.settle(60)
+        assert set((await hub.revisions()).values()) == {1}
+        assert (await hub.conditions())["Stalled"] == ("True", "Held")
+        await hub.settle(600)
+        assert (await hub.revisions())["e1"] == 2

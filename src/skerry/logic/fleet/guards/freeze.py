@@ -72,6 +72,12 @@ class Frozen:
         return self._ends[key]
 
 
+def content_frozen(frozen: Frozen, labels: Mapping[str, str]) -> datetime | None:
+    """Return until when content may not begin to change at a Location; None where it may."""
+    found = frozen.at(labels)
+    return found.until if CONTENT in found.stops else None
+
+
 def zone_name(freeze: Freeze, labels: Mapping[str, str]) -> str:
     """Return the time zone of a freeze at a Location, as it is called there.
 
