@@ -22,7 +22,9 @@ from skerry.api.errors import (
     Unauthorized,
 )
 from skerry.app.api_server import ApiServer
+from skerry.app.console_questions import Answering, ConsoleQuestions
 from skerry.app.console_record import ConsoleError
+from skerry.app.core_controllers import embedded_transport
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -117,7 +119,7 @@ class Console:
     async def listen(self, authorities: Authorities, api: ApiServer) -> None:
         """Take the port; ConsoleError when it cannot be had, or the certificate not be used."""
         settings = self._settings
-        desk = Desk(facts=lambda: console_facts(api))
+        desk = Desk(questions=questions_of(api), facts=lambda: console_facts(api))
         around = Around(self._by_token, self._record, self._audit, self._names)
         site = Site(read_assets(), self.sessions, desk, self._pace, self._clock, around)
         self._http = HttpServer(site.handle, _HTTP)
@@ -227,6 +229,13 @@ class Console:
         request = Request(verb.upper(), path)
         info = RequestInfo(path=path, verb=verb)
         self._recorder.finished(request, info, user, Response(code), served=True)
+
+
+def questions_of(api: ApiServer) -> dict[str, Answering]:
+    """Return the questions that are answered over the hub's own API, with the viewer's rights."""
+    return ConsoleQuestions(
+        lambda user: embedded_transport(api, user), lambda: api.dispatcher.position
+    ).by_kind()
 
 
 def given_context(certificate: Path, key: Path) -> ssl.SSLContext:

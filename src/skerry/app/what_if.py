@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skerry.api.edge import (
     EDGE_PLACEMENTS,
@@ -61,6 +61,16 @@ class Foresight(NamedTuple):
 
     def path(self, cluster: ClusterName) -> str:
         return self.paths.get(cluster, UNNAMED)
+
+    def holds(self) -> list[tuple[str, str]]:
+        """Return the placements of which guards would hold the removals, by name, and why."""
+        return [(f"{self.path(ref.cluster)}|{ref.name}", why) for ref, why in self.held]
+
+    def as_json(self) -> dict[str, Any]:
+        placements = [each.as_json(self.path) for each in self.changes]
+        held = [{"placement": name, "why": why} for name, why in self.holds()]
+        shown = {"created": self.created, "placements": placements}
+        return {**shown, "held": held} if held else shown
 
 
 async def foresee(

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TextIO
 import click
 import yaml
 
-from skerry.app.what_if import Foresight, foresee
+from skerry.app.what_if import foresee
 from skerry.cli.explain import asked, hub_flags
 from skerry.logic.fleet.explanation.text import changes_text
 
@@ -46,20 +46,13 @@ def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
     documents = _documents(file)
     answer = asked("whatif", flags, lambda hub: foresee(hub, documents, delete=delete))
     if flags["output"] == "json":
-        placements = [each.as_json(answer.path) for each in answer.changes]
-        held = [{"placement": name, "why": why} for name, why in _held(answer)]
-        shown = {"created": answer.created, "placements": placements}
-        print(json.dumps({**shown, "held": held} if held else shown, indent=2))
+        print(json.dumps(answer.as_json(), indent=2))
         return
     print(changes_text(answer.changes, answer.path, answer.created), end="")
-    for name, why in _held(answer):
+    for name, why in answer.holds():
         print(f"the removals of {name} would be held: {why}")
     if answer.unread:
         print(f"names that others have were not looked for at {answer.unread} more destinations")
-
-
-def _held(answer: Foresight) -> list[tuple[str, str]]:
-    return [(f"{answer.path(ref.cluster)}|{ref.name}", why) for ref, why in answer.held]
 
 
 def _documents(file: TextIO) -> list[dict[str, Any]]:
