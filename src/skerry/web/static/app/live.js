@@ -30,7 +30,9 @@ export function opened(snapshot) {
 export function patched(data, patch) {
   const next = { ...data };
   for (const [key, value] of Object.entries(patch)) {
-    if (key === "cells" && Array.isArray(value)) {
+    if (value === null) {
+      delete next[key];
+    } else if (key === "cells" && Array.isArray(value)) {
       next.cells = data.cells.slice();
       for (const [index, byte] of value) next.cells[index] = byte;
     } else if (key === "cells") {

@@ -95,7 +95,6 @@ function sprites(palette, cell, ratio, style) {
 /** One group's cells. */
 function Cells({ cells, start, size, cell, width, palette, theme, current, label, onMove, onPick, onHover }) {
   const canvas = useRef(null);
-  const button = useRef(null);
   const plan = layout(size, cell, width);
   const drawn = useRef({ bytes: null, key: "" });
   useLayoutEffect(() => {
@@ -142,15 +141,11 @@ function Cells({ cells, start, size, cell, width, palette, theme, current, label
     event.preventDefault();
     event.stopPropagation();
   };
-  useEffect(() => {
-    // The button moves between groups as another element: focus goes with it.
-    if (here >= 0 && document.activeElement?.dataset?.cursor === "lost") button.current?.focus();
-  }, [here >= 0]);
   return html`<div class="cells" role="gridcell">
     <canvas ref=${canvas} class="canvas" aria-hidden="true" style=${{ width: `${plan.columns * plan.pitch + GAP}px`, height: `${plan.rows * plan.pitch + GAP}px` }}
       onPointerMove=${(event) => onHover(at(event))} onPointerLeave=${() => onHover(-1)}
       onClick=${(event) => at(event) >= 0 && onPick(at(event))}></canvas>
-    ${here >= 0 && html`<button ref=${button} type="button" class="cursor" aria-label=${label} onKeyDown=${pressed} onClick=${() => onPick(current)}
+    ${here >= 0 && html`<button type="button" class="cursor" aria-label=${label} onKeyDown=${pressed} onClick=${() => onPick(current)}
       style=${{ left: `${GAP / 2 + (here % plan.columns) * plan.pitch - 2}px`, top: `${GAP / 2 + Math.floor(here / plan.columns) * plan.pitch - 2}px`, width: `${cell + 6}px`, height: `${cell + 6}px` }}></button>`}
   </div>`;
 }
@@ -201,6 +196,7 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
   const theme = useTheme();
   const [current, setCurrent] = useState(0);
   const [hover, setHover] = useState(-1);
+  const [focused, setFocused] = useState(false);
   const [named, setNamed] = useState({ index: -1, row: null });
   const shown = groups.slice(0, MAX_GROUPS);
   const cell = cellSize(cells.length);
@@ -209,7 +205,7 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
   const cursor = Math.min(current, last);
   const asked = hover >= 0 ? hover : cursor;
   useEffect(() => {
-    if (asked < 0 || (hover < 0 && !box.current.contains(document.activeElement))) return undefined;
+    if (asked < 0 || (hover < 0 && !focused)) return undefined;
     let old = false;
     const timer = window.setTimeout(() => {
       lookup(asked).then((row) => old || setNamed({ index: asked, row }), () => old || setNamed({ index: -1, row: null }));
@@ -218,11 +214,17 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
       old = true;
       window.clearTimeout(timer);
     };
-  }, [asked, cells]);
+  }, [asked, focused, cells]);
+  const moved = useRef(false);
   const move = (index) => {
-    if (document.activeElement?.classList.contains("cursor")) document.activeElement.dataset.cursor = "lost";
+    moved.current = true;
     setCurrent(Math.max(0, Math.min(last, index)));
   };
+  useLayoutEffect(() => {
+    // Between groups the button is another element: the focus goes with it.
+    if (moved.current) box.current.querySelector(".cursor")?.focus();
+    moved.current = false;
+  }, [cursor]);
   const describe = (index) => {
     const state = palette[Math.min(cells[index], palette.length - 1)]?.word ?? "unknown";
     const row = named.index === index ? named.row : null;
@@ -230,7 +232,7 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
   };
   return html`<div class="map ${stale ? "stale" : ""}">
     <div class="groups" role="grid" aria-label=${title} ref=${box}
-      onFocusIn=${() => setNamed({ ...named })}>
+      onFocusIn=${() => setFocused(true)} onFocusOut=${() => setFocused(false)}>
       ${width > 0 && shown.map((group, index) => group.count > 0 && html`<div class="group" role="row" key=${group.value}>
         <div class="group-name" role="rowheader"><bdi>${group.value || (by ? `no ${by}` : "all edges")}</bdi> <span class="quiet">${count(group.count)}</span></div>
         <${Cells} cells=${cells} start=${starts[index]} size=${group.count} cell=${cell} width=${width - 2} palette=${palette} theme=${theme}
@@ -238,6 +240,6 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
       </div>`)}
     </div>
     ${groups.length > shown.length && html`<p class="quiet">and ${count(groups.length - shown.length)} more groups: the list has their edges</p>`}
-    <p class="map-info" aria-hidden="true">${asked >= 0 && (hover >= 0 || named.index >= 0) ? describe(asked) : ""}</p>
+    <p class="map-info" aria-hidden="true">${asked >= 0 && (hover >= 0 || focused) ? describe(asked) : ""}</p>
   </div>`;
 }

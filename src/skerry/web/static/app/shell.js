@@ -15,28 +15,48 @@ import { Fleet } from "./views/fleet.js";
 /** Title, view and whether the filter box is about it. Views but the first are fetched when asked for. */
 const VIEWS = {
   fleet: { title: "Fleet", load: async () => Fleet, filtered: true },
+  placements: {
+    title: "Placements",
+    load: async () => (await import("./views/placements.js")).Placements,
+    one: async () => (await import("./views/placement.js")).Placement,
+    filtered: true,
+  },
+  edges: { title: "Edges", load: async () => Fleet, one: async () => (await import("./views/edge.js")).Edge },
+  whatif: { title: "What if", load: async () => (await import("./views/whatif.js")).WhatIf },
+  rollouts: {
+    title: "Rollouts",
+    load: async () => (await import("./views/rollouts.js")).Rollouts,
+    one: async () => (await import("./views/rollouts.js")).Rollout,
+  },
+  timeline: { title: "Timeline", load: async () => (await import("./views/timeline.js")).Timeline },
+  queries: {
+    title: "Queries",
+    load: async () => (await import("./views/queries.js")).Queries,
+    one: async () => (await import("./views/queries.js")).Query,
+  },
+  workspaces: { title: "Workspaces", load: async () => (await import("./views/workspaces.js")).Workspaces },
 };
-const NAVIGATION = ["fleet"];
+const NAVIGATION = ["fleet", "placements", "whatif", "rollouts", "timeline", "queries", "workspaces"];
 
 function Missing() {
-  return html`<${Empty} title="There is no such view">The address leads nowhere in this console. <${Link} to="/console/fleet">To the fleet<//>.<//>`;
+  return html`<h1>Not found</h1><${Empty} title="There is no such view">The address leads nowhere in this console. <${Link} to="/console/fleet">To the fleet<//>.<//>`;
 }
 
 /** The view of the present address, loaded once. */
 function View() {
   const { view, rest } = route.value;
-  const [loaded, setLoaded] = useState({ view: "", component: null });
-  const known = VIEWS[view];
+  const [loaded, setLoaded] = useState({ load: null, component: null });
+  const load = VIEWS[view]?.[rest.length > 1 && VIEWS[view].one ? "one" : "load"];
   useEffect(() => {
     let old = false;
-    known?.load().then((component) => old || setLoaded({ view, component }));
+    load?.().then((component) => old || setLoaded({ load, component }));
     return () => {
       old = true;
     };
-  }, [view]);
-  if (!known) return html`<${Missing} />`;
-  if (loaded.view !== view) return null;
-  return html`<${loaded.component} key=${[view, ...rest].join("/")} rest=${rest} query=${route.value.query} />`;
+  }, [load]);
+  if (!load) return html`<${Missing} />`;
+  if (loaded.load !== load) return null;
+  return html`<${loaded.component} key=${view === "workspaces" ? view : [view, ...rest].join("/")} rest=${rest} query=${route.value.query} />`;
 }
 
 function Filter() {

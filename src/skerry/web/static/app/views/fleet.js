@@ -60,7 +60,7 @@ export function Fleet({ query }) {
   useEffect(() => {
     if (data) announce(data.sentence);
   }, [data?.sentence]);
-  if (error && !data) return html`<${Failure} status=${error} />`;
+  if (error && !data) return html`<h1>Fleet</h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1 class="unseen">Fleet</h1><${Loading} what="the fleet" />`;
   if (!data.total && !q) return html`<h1>Fleet</h1><${NoEdges} />`;
   const matching = data.matching ?? data.cells.length;

@@ -3,11 +3,12 @@
 import { html, useEffect, useState } from "../ui.js";
 import { signIn, takenCode, whereTo } from "../session.js";
 
-const code = window.location.pathname === "/console/login" ? takenCode() : null;
+// Taken before anything is drawn, so that the address has it for as short as can be.
+const first = window.location.pathname === "/console/login" ? takenCode() : null;
 
 export function Login() {
   const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(code !== null);
+  const [busy, setBusy] = useState(first !== null);
   const prove = async (proof) => {
     setBusy(true);
     const wrong = await signIn(proof);
@@ -16,7 +17,12 @@ export function Login() {
     return setProblem(wrong);
   };
   useEffect(() => {
-    if (code !== null) prove({ code });
+    // A link that is opened in a tab which shows this page already only changes the fragment.
+    const follow = (code) => code !== null && prove({ code });
+    const changed = () => follow(takenCode());
+    window.addEventListener("hashchange", changed);
+    follow(first);
+    return () => window.removeEventListener("hashchange", changed);
   }, []);
   const submitted = (event) => {
     event.preventDefault();

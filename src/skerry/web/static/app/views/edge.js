@@ -1,0 +1,44 @@
+// What is this edge doing? Its heartbeat, its conditions, and every object that should be there.
+
+import { html } from "../ui.js";
+import { address, Link } from "../router.js";
+import { useLive } from "../live.js";
+import { Failure, Loading } from "../notices.js";
+import { Age, Check, Mark } from "../marks.js";
+import { Conditions, Labels } from "../conditions.js";
+import { objectName } from "../format.js";
+import { objectWord } from "./whynot.js";
+
+function why(entry, edge) {
+  return address(["placements", entry.placement.ws, entry.placement.name], { explain: "yes", edge, object: objectWord(entry.object) });
+}
+
+function Objects({ objects, edge }) {
+  if (!objects?.length) return html`<p class="quiet">Nothing is placed here.</p>`;
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Objects"><table>
+    <thead><tr><th scope="col">Object</th><th scope="col">Placement</th><th scope="col">Wanted</th><th scope="col">Delivered</th><th scope="col">Healthy</th><th scope="col">Cause</th><th scope="col">Ask</th></tr></thead>
+    <tbody>${objects.map((entry, index) => html`<tr key=${index}><th scope="row"><bdi>${objectName(entry.object)}</bdi></th>
+      <td>${entry.placement ? html`<${Link} to=${address(["placements", entry.placement.ws, entry.placement.name])}><bdi>${entry.placement.name}</bdi><//>` : ""}</td>
+      <td><${Check} value=${entry.wanted} /></td><td><${Check} value=${entry.delivered} /></td><td><${Check} value=${entry.healthy} /></td>
+      <td><bdi>${entry.cause ?? ""}</bdi></td>
+      <td>${entry.placement && html`<${Link} to=${why(entry, edge)} aria-label="why ${objectName(entry.object)} is as it is">why<//>`}</td></tr>`)}</tbody></table></div>`;
+}
+
+export function Edge({ rest }) {
+  const [ws, name] = rest;
+  const live = useLive("edge", { ws, name });
+  const { data, error } = live;
+  if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
+  if (!data) return html`<h1><bdi>${name}</bdi></h1><${Loading} what="the edge" />`;
+  const location = data.location ?? name;
+  return html`
+    <h1>Edge <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
+    <dl class="facts">
+      ${data.state && html`<dt>State</dt><dd><${Mark} state=${data.state} /> <bdi>${data.problem ?? ""}</bdi></dd>`}
+      <dt>Heard</dt><dd><${Age} since=${data.heard} />${data.heard ? " ago" : ""}</dd>
+      ${data.version && html`<dt>Kubernetes</dt><dd><bdi>${data.version}</bdi></dd>`}
+      <dt>Labels</dt><dd><${Labels} labels=${data.labels} /></dd>
+    </dl>
+    <section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${`${ws}/${location}`} /></section>
+    <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
+}

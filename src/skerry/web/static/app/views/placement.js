@@ -1,0 +1,68 @@
+// Where does it run? One placement: the stages of its objects, its destinations as map and list, and
+// the question why something is not where it should be.
+
+import { html, useCallback, useMemo, useState } from "../ui.js";
+import { address, Link, navigate, requery } from "../router.js";
+import { ask, connection } from "../socket.js";
+import { useLive } from "../live.js";
+import { useKey } from "../keys.js";
+import { Failure, Loading } from "../notices.js";
+import { Bar } from "../marks.js";
+import { Conditions } from "../conditions.js";
+import { EdgeMap } from "../map.js";
+import { VirtualRows } from "../rows.js";
+import { Counts, GroupBy, edgeCells, filterOf } from "./fleet.js";
+import { WhyNot } from "./whynot.js";
+import { count, counted, objectName } from "../format.js";
+
+const COLUMNS = [["state", "State"], ["name", "Edge"], ["problem", "Problem"], ["heard", "Heard"]];
+
+function Stages({ stages }) {
+  if (!stages?.length) return html`<p class="quiet">It selects no objects: nothing is carried anywhere.</p>`;
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Stages of its objects"><table class="stages">
+    <thead><tr><th scope="col">Object</th><th scope="col" class="number">Wanted</th><th scope="col" class="number">Delivered</th><th scope="col" class="number">Reported</th><th scope="col" class="number">Healthy</th><th scope="col">Healthy of wanted</th></tr></thead>
+    <tbody>${stages.map((stage) => html`<tr key=${objectName(stage.object)}><th scope="row"><bdi>${objectName(stage.object)}</bdi></th>
+      <td class="number">${count(stage.wanted)}</td><td class="number">${count(stage.delivered)}</td><td class="number">${count(stage.reported)}</td><td class="number">${count(stage.healthy)}</td>
+      <td><${Bar} part=${stage.healthy} whole=${stage.wanted} /></td></tr>`)}</tbody></table></div>`;
+}
+
+function Problems({ problems }) {
+  if (!problems?.length) return null;
+  return html`<section aria-labelledby="problems"><h2 id="problems">Problems</h2><ul class="problems">
+    ${problems.map((each, index) => html`<li key=${index}><strong>${count(each.count ?? 1)}</strong> ${each.reason} <bdi>${each.message ?? ""}</bdi></li>`)}</ul></section>`;
+}
+
+export function Placement({ rest, query }) {
+  const [ws, name] = rest;
+  const [range, setRange] = useState([0, 40]);
+  const by = query.get("by") ?? "";
+  const q = filterOf(query);
+  const view = useMemo(() => ({ ws, name, q, by, rows: range }), [ws, name, q, by, range]);
+  const live = useLive("placement", view);
+  const { data, error } = live;
+  const onWindow = useCallback((from, to) => setRange((known) => (known[0] === from && known[1] === to ? known : [from, to])), []);
+  const lookup = useCallback((index) => ask("cell", { q, by, index, placement: { ws, name } }), [q, by, ws, name]);
+  const asking = query.has("explain");
+  const why = () => requery({ explain: "yes" }, { replace: false });
+  useKey("explain", "x", "Why is something not there?", why);
+  const whyNot = asking && html`<${WhyNot} ws=${ws} name=${name} query=${query} stages=${data?.stages ?? []} rows=${data?.rows ?? []} />`;
+  if (!data) return html`<h1><bdi>${name}</bdi></h1>${error ? html`<${Failure} status=${error} onRetry=${live.retry} />` : html`<${Loading} what="the placement" />`}${whyNot}`;
+  const matching = data.matching ?? data.cells?.length ?? 0;
+  const stale = connection.value !== "live";
+  return html`
+    <h1>Placement <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
+    <p>${data.sentence ?? counted(data.total ?? matching, "edge")}</p>
+    ${error && html`<${Failure} status=${error} />`}
+    <p class="actions"><button type="button" onClick=${why}>Why not…</button> <${Link} class="action" to=${address(["whatif"], { ws, placement: name })}>What if…<//> <${Link} class="action" to=${address(["timeline"], { about: `${ws}/${name}` })}>Timeline<//></p>
+    ${whyNot}
+    <section aria-labelledby="stages"><h2 id="stages">Objects</h2><${Stages} stages=${data.stages} /></section>
+    <${Problems} problems=${data.problems} />
+    <section aria-labelledby="destinations"><h2 id="destinations">Destinations <span class="quiet">${count(data.total ?? matching)}</span></h2>
+      <div class="toolbar"><${Counts} counts=${data.counts} status=${query.get("status") ?? ""} /><${GroupBy} keys=${data.keys ?? []} by=${by} /></div>
+      ${matching === 0 ? html`<p class="quiet">${q ? "No destination matches the filter." : "It leads nowhere yet: ask why not."}</p>` : html`<div class="two">
+        <${EdgeMap} title="Map of destinations" groups=${data.groups} cells=${data.cells} by=${by} lookup=${lookup} stale=${stale}
+          onPick=${(index) => lookup(index).then((row) => navigate(address(["edges", row.ws, row.name])), () => null)} />
+        <${VirtualRows} label="Destinations, worst first" total=${matching} from=${live.view?.rows?.[0] ?? 0} rows=${data.rows} columns=${COLUMNS} cells=${edgeCells} onWindow=${onWindow} stale=${stale} />
+      </div>`}</section>
+    <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
+}

@@ -1,0 +1,80 @@
+// Rollouts: who waits for whom, wave by wave, and the steps a person may take.
+
+import { html, useState } from "../ui.js";
+import { address, Link } from "../router.js";
+import { ask, connection } from "../socket.js";
+import { useLive } from "../live.js";
+import { announce } from "../announce.js";
+import { Empty, Failure, Loading } from "../notices.js";
+import { Dialog } from "../dialog.js";
+import { Bar } from "../marks.js";
+import { Conditions } from "../conditions.js";
+import { count } from "../format.js";
+
+const VERBS = [
+  ["approve", "Approve", "lets the wave that waits for a person open"],
+  ["pause", "Pause", "opens no further wave until it is resumed"],
+  ["resume", "Resume", "goes on where it was paused"],
+  ["promote", "Promote", "skips what is left of waiting and opens the rest"],
+  ["abort", "Abort", "stops, and leaves every edge as it is"],
+  ["undo", "Undo", "brings back the stable revision everywhere"],
+];
+
+export function Rollouts() {
+  const live = useLive("rollouts", {});
+  const { data, error } = live;
+  if (error && !data) return html`<h1>Rollouts</h1><${Failure} status=${error} onRetry=${live.retry} />`;
+  if (!data) return html`<h1>Rollouts</h1><${Loading} what="rollouts" />`;
+  const rows = data.rows ?? [];
+  if (!rows.length) return html`<h1>Rollouts</h1><${Empty} title="No rollouts yet" command="kubectl explain rollout.spec">A Rollout paces how a placement's changes reach its edges: a canary first, then waves.<//>`;
+  return html`<h1>Rollouts</h1><div class="wide" tabindex="0" role="region" aria-label="Rollouts"><table>
+    <thead><tr><th scope="col">Rollout</th><th scope="col">Workspace</th><th scope="col">Phase</th><th scope="col">Wave</th><th scope="col" class="number">At target</th><th scope="col">Progress</th></tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${row.ws + row.name}><th scope="row"><${Link} to=${address(["rollouts", row.ws, row.name])}><bdi>${row.name}</bdi><//></th><td><bdi>${row.ws}</bdi></td><td>${row.phase}</td><td><bdi>${row.wave ?? ""}</bdi></td>
+      <td class="number">${count(row.counts?.target)} of ${count(row.counts?.destinations)}</td><td><${Bar} part=${row.counts?.target ?? 0} whole=${row.counts?.destinations ?? 0} /></td></tr>`)}</tbody></table></div>`;
+}
+
+/** Waves as bars: each is as long as it has edges, in the order they open. */
+function Waves({ waves }) {
+  if (!waves?.length) return null;
+  return html`<section aria-labelledby="waves"><h2 id="waves">Waves</h2><ol class="waves">${waves.map((wave, index) => html`<li key=${index}>
+    <span class="wave-name"><bdi>${wave.name || `wave ${index + 1}`}</bdi></span><${Bar} part=${wave.good ?? 0} whole=${wave.size ?? 0} />
+    <span class="quiet">${count(wave.good)} good, ${count(wave.bad)} bad, ${count(wave.waiting)} waiting of ${count(wave.size)}</span></li>`)}</ol></section>`;
+}
+
+function Steps({ ws, name }) {
+  const [chosen, setChosen] = useState(null);
+  const [error, setError] = useState(null);
+  const act = async () => {
+    const [verb, title] = chosen;
+    setChosen(null);
+    try {
+      await ask("act", { verb, ws, name });
+      setError(null);
+      announce(`${title}: done`);
+    } catch (problem) {
+      setError(problem.status);
+    }
+  };
+  return html`<div class="actions">${VERBS.map((each) => html`<button key=${each[0]} type="button" disabled=${connection.value !== "live"} onClick=${() => setChosen(each)}>${each[1]}…</button>`)}</div>
+    ${error && html`<${Failure} status=${error} />`}
+    ${chosen && html`<${Dialog} title="${chosen[1]} ${name}?" onClose=${() => setChosen(null)}><p>It ${chosen[2]}.</p>
+      <p class="actions"><button type="button" class="primary" onClick=${act}>${chosen[1]}</button> <button type="button" onClick=${() => setChosen(null)}>Cancel</button></p><//>`}`;
+}
+
+export function Rollout({ rest }) {
+  const [ws, name] = rest;
+  const live = useLive("rollout", { ws, name });
+  const { data, error } = live;
+  if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
+  if (!data) return html`<h1><bdi>${name}</bdi></h1><${Loading} what="the rollout" />`;
+  const status = data.rollout?.status ?? {};
+  const counts = status.counts ?? {};
+  return html`<h1>Rollout <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
+    <p><strong>${status.phase ?? "nobody has looked at it yet"}</strong>${status.target ? ` revision ${status.target}` : ""}${status.stable && status.stable !== status.target ? ` (stable: ${status.stable})` : ""}
+      ${status.wave ? html` · wave <bdi>${status.wave.name || "(everybody)"}</bdi>` : ""}</p>
+    <p><${Bar} part=${counts.target ?? 0} whole=${counts.destinations ?? 0} /> ${count(counts.target)} of ${count(counts.destinations)} edges at the target; ${count(counts.good)} good, ${count(counts.bad)} bad, ${count(counts.waiting)} waiting</p>
+    ${status.failure && html`<p class="problem">revision ${status.failure.revision} failed: ${status.failure.reason}: <bdi>${status.failure.message}</bdi></p>`}
+    <${Steps} ws=${ws} name=${name} />
+    <${Waves} waves=${data.waves} />
+    <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${status.conditions} /></section>`;
+}

@@ -1,0 +1,58 @@
+// What happened at three in the morning? Decisions in lanes, one per placement or edge, and a
+// scrubber: the moment it stands on is in the address, and the fleet can be seen as it was then.
+
+import { html, useMemo } from "../ui.js";
+import { address, Link, requery } from "../router.js";
+import { useLive } from "../live.js";
+import { useKey } from "../keys.js";
+import { Empty, Failure, Loading } from "../notices.js";
+import { clockTime, count, instant } from "../format.js";
+
+const SPANS = [["1h", 3600e3], ["6h", 6 * 3600e3], ["24h", 24 * 3600e3], ["7d", 7 * 86400e3]];
+const MAX_SHOWN = 500;
+
+/** Return the part of a span at which *time* lies, between 0 and 1. */
+export function positionOf(time, from, to) {
+  return to > from ? Math.min(1, Math.max(0, (instant(time) - from) / (to - from))) : 0;
+}
+
+function Lane({ lane, from, to, at }) {
+  return html`<li class="lane"><span class="lane-name"><bdi>${lane.about}</bdi></span>
+    <svg class="lane-line" viewBox="0 0 1000 24" preserveAspectRatio="none" aria-hidden="true" focusable="false"><line x1="0" x2="1000" y1="12" y2="12" class="lane-axis" />
+      ${lane.events.map((event, index) => html`<circle key=${index} cx=${positionOf(event.time, from, to) * 1000} cy="12" r="5" class="lane-dot lane-${event.state ?? "unknown"}" />`)}
+      <line x1=${positionOf(at / 1000, from, to) * 1000} x2=${positionOf(at / 1000, from, to) * 1000} y1="0" y2="24" class="lane-now" /></svg></li>`;
+}
+
+export function Timeline({ query }) {
+  const about = query.get("about") ?? "";
+  const span = SPANS.find(([word]) => word === query.get("span")) ?? SPANS[0];
+  const end = instant(query.get("to") ?? "");
+  const to = Number.isNaN(end) ? null : new Date(end).toISOString();
+  const view = useMemo(() => {
+    const last = to ? instant(to) : Date.now();
+    return { from: new Date(last - span[1]).toISOString(), to: to ?? "", about };
+  }, [to, span[0], about]);
+  const live = useLive("timeline", view);
+  const { data, error } = live;
+  const from = instant(view.from);
+  const last = data?.to ? instant(data.to) : to ? instant(to) : Date.now();
+  const at = Number.isNaN(instant(query.get("at") ?? "")) ? last : instant(query.get("at"));
+  const seek = (moment) => requery({ at: new Date(Math.min(last, Math.max(from, moment))).toISOString() });
+  useKey("earlier", "[", "Earlier", () => seek(at - span[1] / 60));
+  useKey("later", "]", "Later", () => seek(at + span[1] / 60));
+  const lanes = data?.lanes ?? [];
+  const events = lanes.flatMap((lane) => lane.events.map((event) => ({ ...event, about: lane.about }))).sort((one, other) => instant(other.time) - instant(one.time));
+  return html`<h1>Timeline</h1>
+    <div class="toolbar"><label class="by">about <input value=${about} placeholder="WORKSPACE/NAME" autocomplete="off" onChange=${(event) => requery({ about: event.target.value.trim() })} /></label>
+      <label class="by">span <select onChange=${(event) => requery({ span: event.target.value })}>${SPANS.map(([word]) => html`<option key=${word} value=${word} selected=${word === span[0]}>${word}</option>`)}</select></label>
+      <label class="by scrubber">at <input type="range" min=${from} max=${last} step="1000" value=${at} aria-valuetext=${clockTime(at / 1000)} onInput=${(event) => seek(Number(event.target.value))} /></label>
+      <output>${clockTime(at / 1000)}</output> <${Link} class="action" to=${address(["fleet"], { at: new Date(at).toISOString() })}>the fleet then<//>
+      <button type="button" onClick=${() => requery({ to: "", at: "" })}>live</button></div>
+    ${error && html`<${Failure} status=${error} onRetry=${live.retry} />`}
+    ${!data && !error && html`<${Loading} what="the timeline" />`}
+    ${data && !lanes.length && html`<${Empty} title="Nothing was decided in this span" command="skerry history placement NAME">Decisions are kept for thirty days. A longer span, or another placement, may have some.<//>`}
+    ${lanes.length > 0 && html`<ol class="lanes" aria-label="Lanes">${lanes.map((lane) => html`<${Lane} key=${lane.about} lane=${lane} from=${from} to=${last} at=${at} />`)}</ol>
+      <div class="wide" tabindex="0" role="region" aria-label="Events"><table><thead><tr><th scope="col">Time</th><th scope="col">About</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
+      <tbody>${events.slice(0, MAX_SHOWN).map((event, index) => html`<tr key=${index} class=${instant(event.time) > at ? "later" : ""}><td><time datetime=${event.time}>${clockTime(event.time)}</time></td><td><bdi>${event.about}</bdi></td><td>${event.kind ? `${event.kind}: ` : ""}<bdi>${event.text}</bdi></td><td><bdi>${event.who ?? ""}</bdi></td></tr>`)}</tbody></table>
+      ${events.length > MAX_SHOWN && html`<p class="quiet">and ${count(events.length - MAX_SHOWN)} earlier ones: choose a shorter span.</p>`}</div>`}`;
+}

@@ -1,0 +1,116 @@
+"""Signing in by a link: once, leaving no secret anywhere, and only from the console's page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.kit.browser.console import Console, Tab, tab
+
+# Pages of other people: another site, and another port of the console's own host.
+_ELSEWHERE = ("https://elsewhere.test/", "https://127.0.0.1:1/")
+_POST = """(url) => fetch(url, {method: "POST", mode: "no-cors", credentials: "include",
+  headers: {"Content-Type": "text/plain"}, body: '{"code": "x"}'}).then(({type}) => type, String)"""
+_SOCKET = """(url) => new Promise((resolve) => {
+  const socket = new WebSocket(url, "skerry.console.v1");
+  socket.onopen = () => resolve("open");
+  socket.onclose = () => resolve("closed");
+})"""
+
+
+def test_a_login_link_signs_in_once(browser: Browser, console: Console) -> None:
+    code = console.code()
+    with tab(browser, console) as first:
+        first.open(f"login#code={code}").wait_for_url("**/console/fleet")
+        assert not first.complaints
+    with tab(browser, console) as again:
+        page = again.open(f"login#code={code}")
+        expect(page.get_by_role("alert")).to_contain_text("code")
+        assert page.context.cookies() == []
+
+
+def test_a_made_up_code_is_refused_in_a_sentence(stranger: Tab) -> None:
+    page = stranger.open("login#code=" + "A" * 43)
+    expect(page.get_by_role("alert")).to_contain_text("code")
+    expect(page.get_by_label("Or paste a token of a ServiceAccount")).to_be_visible()
+
+
+def test_the_code_leaves_the_address_bar_and_the_history(
+    browser: Browser, console: Console
+) -> None:
+    with tab(browser, console) as somebody:
+        page = somebody.open(f"login#code={console.code()}")
+        page.wait_for_url("**/console/fleet")
+        page.go_back()
+        assert "code" not in page.url
+
+
+def test_scripts_cannot_read_the_cookie(signed_in: Tab, cookies: list[Any]) -> None:
+    (cookie,) = cookies
+    assert cookie["name"] == "__Host-skerry"
+    assert (cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (True, True, "Strict")
+    page = signed_in.open("fleet")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.evaluate("document.cookie") == ""
+    assert cookie["value"] not in page.evaluate(
+        "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+    )
+
+
+@pytest.mark.parametrize("origin", _ELSEWHERE)
+def test_pages_of_other_origins_reach_neither_session_nor_socket(
+    browser: Browser, console: Console, cookies: list[Any], origin: str
+) -> None:
+    with tab(browser, console, cookies) as somebody:
+        page = somebody.page
+        answers = _elsewhere(page, origin, console)
+        page.evaluate(_POST, f"{console.url}/console/session")
+        # Some browsers do not even send it.
+        assert set(answers) <= {403}
+        socket = console.url.replace("https:", "wss:") + "/console/socket"
+        assert page.evaluate(_SOCKET, socket) == "closed"
+
+
+def _elsewhere(page: Page, origin: str, console: Console) -> list[int]:
+    """Open a page of *origin*; return the list that the console's answers go to."""
+
+    def empty(route: Route) -> None:
+        route.fulfill(body="<title>elsewhere</title>", content_type="text/html")
+
+    answers: list[int] = []
+    page.route(f"{origin}**", empty)
+    page.goto(origin)
+    page.on(
+        "response",
+        lambda answer: (
+            answers.append(answer.status) if answer.url.startswith(console.url) else None
+        ),
+    )
+    return answers
+
+
+def test_who_is_not_signed_in_comes_back_to_the_link_they_followed(
+    browser: Browser, console: Console
+) -> None:
+    with tab(browser, console) as somebody:
+        page = somebody.open("fleet?by=region&q=env%3Dprod")
+        page.wait_for_url("**/console/login")
+        somebody.open(f"login#code={console.code()}")
+        page.wait_for_url("**/console/fleet?by=region&q=env%3Dprod")
+
+
+def test_a_pasted_token_signs_in_and_is_kept_nowhere(browser: Browser, console: Console) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    console.apply("root", {**account, "metadata": {"name": "reader", "namespace": "default"}})
+    token = console.kubectl("root", "create", "token", "reader", "-n", "default").strip()
+    with tab(browser, console) as somebody:
+        page = somebody.open("login")
+        page.get_by_label("Or paste a token of a ServiceAccount").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/console/fleet")
+        expect(page.get_by_text("system:serviceaccount:default:reader")).to_be_visible()
+        assert token not in page.evaluate(
+            "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+        )
