@@ -57,7 +57,9 @@ async def open_keys(
     try:
         known = list(read_authorities(directory).credentials)
         record = await signing_record(store, "authority", known, directory, alone=alone)
-        authorities = Authorities(store, record, directory, names, clock, given)
+        authorities = Authorities(
+            store, record, directory, names, clock, given, settings.client_ca_file
+        )
         known = [key.id for key in open_signing_keys(directory)]
         signing = await signing_record(store, "signing", known, directory, alone=alone)
     except (OSError, ValueError, TypeError) as error:
@@ -95,11 +97,11 @@ def follow_keys(
         authentication.forget_tokens()
         streams.end_credentials(_TOKENS)
 
-    trusted = set(keys.authorities.pki.authorities)
+    trusted = set(keys.authorities.of_clients)
 
     def changed() -> None:
         nonlocal trusted
-        before, trusted = trusted, set(keys.authorities.pki.authorities)
+        before, trusted = trusted, set(keys.authorities.of_clients)
         authentication.forget_certificates()
         if before - trusted:
             # Somebody may be connected with a certificate of an authority that was retired.

@@ -123,7 +123,7 @@ def security_with(
     certificates = ClientCertificates(
         clock,
         revoked=revoked,
-        authorities=lambda: authorities.pki.authorities,
+        authorities=lambda: authorities.of_clients,
         reserved=reserved,
         special=edge_certificates,
     )

@@ -55,6 +55,11 @@ class ServerSettings:
     tls_private_key_file: Path | None = None
     """Key of ``tls_cert_file``."""
 
+    client_ca_file: Path | None = None
+    """Authorities, PEM, RSA or EC, whose client certificates are accepted besides those of the
+    server's own; read again when it changes. The common name is the user, organizations are the
+    groups, so whoever has the key of one can be anybody, administrators included."""
+
     store: StoreSettings = field(default_factory=StoreSettings)
     """Where objects are kept."""
 

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 import yaml
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
 
 from skerry.app import key_files
 from skerry.app.settings import ServerSettings, StoreSettings
@@ -457,3 +460,66 @@ async def test_a_secret_that_was_tampered_with_costs_its_readers_an_error_and_no
             while b'"name":"t"' not in seen:
                 seen = await watching.line()
     assert "swordfish" not in capsys.readouterr().err
+
+
+def rsa_client(name: str) -> tuple[bytes, Credential]:
+    """Return an authority with an RSA key, as openssl makes them, and a client of it."""
+    ca_key, key = (rsa.generate_private_key(65537, 2048) for _ in range(2))
+    issuer, subject = (
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in ("rsa-ca", name)
+    )
+    now = SystemClock().now()
+
+    def signed(of: x509.Name, public: rsa.RSAPublicKey, *, ca: bool) -> bytes:
+        builder = (
+            x509.CertificateBuilder(issuer, of, public, x509.random_serial_number())
+            .not_valid_before(now - timedelta(minutes=5))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        )
+        return builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    leaf = signed(subject, key.public_key(), ca=False)
+    return signed(issuer, ca_key.public_key(), ca=True), Credential(leaf, pem)
+
+
+async def test_given_authorities_vouch_for_clients_until_the_file_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    rsa_authority, jane = rsa_client("jane")
+    ca = new_ca("ec-ca", SystemClock())
+    root = Authority(ca, SystemClock()).client("joe", ("system:masters",))
+    file = tmp_path / "clients.crt"
+    file.write_bytes(rsa_authority + ca.certificate)
+    async with running_server(tmp_path / "data", client_ca_file=file) as server:
+        (own,) = server.roots()
+        for shown, secrets in ((jane, 403), (root, 200), (server.admin(), 200)):
+            async with Client.connected(server, own, shown) as client:
+                assert await client.status("/api") == 200, "it is somebody"
+                assert await client.status(SECRETS) == secrets
+        clients = contextlib.AsyncExitStack()
+        async with clients:
+            watching = await clients.enter_async_context(Client.connected(server, own, root))
+            assert await watching.status(f"{SECRETS}?watch=1") == 200
+            file.write_bytes(rsa_authority)
+            assert (await server.step("reload"))[0] == 200
+            assert await ended(watching), "nobody vouches for it any more"
+            # How the refusal is noticed depends on who is faster.
+            with pytest.raises((ssl.SSLError, asyncio.IncompleteReadError, ConnectionError)):
+                async with Client.connected(server, own, root) as client:
+                    await client.status()
+            async with Client.connected(server, own, jane) as client:
+                assert await client.status() == 200
+
+
+async def test_a_file_without_authorities_keeps_the_server_from_starting(tmp_path: Path) -> None:
+    file = tmp_path / "clients.crt"
+    file.write_text("x")
+    with pytest.raises(StartError, match="want certificates of authorities"):
+        async with running_server(tmp_path / "data", client_ca_file=file):
+            pass

@@ -49,6 +49,29 @@ def read_given(certificate_file: Path, key_file: Path) -> GivenCertificate:
     return GivenCertificate(Credential(b"".join(found), key), names, _roots(found[1:]))
 
 
+def read_client_authorities(file: Path | None) -> bytes:
+    """Return the authorities in *file*, PEM, that vouch for clients; ValueError if it has none.
+
+    Whatever else the file holds is left out. Each must be an authority: a certificate of a client
+    in this place would be a mistake that nobody notices before it matters.
+    """
+    if file is None:
+        return b""
+    found = blocks(file.read_bytes(), "CERTIFICATE")
+    if not found:
+        raise ValueError(f"{file}: want certificates of authorities, PEM")
+    for number, pem in enumerate(found, 1):
+        certificate = x509.load_pem_x509_certificate(pem)
+        try:
+            basic = certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+        except x509.ExtensionNotFound:
+            basic = None
+        if basic is None or not basic.value.ca:
+            subject = certificate.subject.rfc4514_string()
+            raise ValueError(f"{file}: certificate {number} ({subject}) is of no authority")
+    return b"".join(found)
+
+
 def _roots(above: list[bytes]) -> bytes:
     certificates = [(pem, x509.load_pem_x509_certificate(pem)) for pem in above]
     return b"".join(pem for pem, each in certificates if each.subject == each.issuer)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from cryptography import x509
 
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
@@ -26,7 +27,7 @@ from skerry.logic.machinery.key_rotation import (
     signing_without_old,
 )
 from skerry.server.security.encryption_start import KeyMismatch
-from skerry.server.security.given_certificate import read_given
+from skerry.server.security.given_certificate import read_client_authorities, read_given
 from skerry.server.security.key_ring import update_record
 from skerry.server.security.pki import Authority, open_pki
 from skerry.server.security.tls import server_context
@@ -197,9 +198,14 @@ class Authorities(SigningRotation):
         names: Sequence[str],
         clock: Clock,
         given: tuple[Path, Path] | None = None,
+        clients: Path | None = None,
     ) -> None:
-        """Keep everything in *directory*; *given* are certificate and key that a person gives."""
+        """Keep everything in *directory*; *given* are certificate and key that a person gives.
+
+        Authorities in the file *clients* vouch for clients, and for nothing else.
+        """
         super().__init__(store, record)
+        self._clients_file = clients
         self._names = tuple(names)
         self._clock = clock
         self._given_files = given
@@ -207,12 +213,14 @@ class Authorities(SigningRotation):
         self.listeners: list[Callable[[], None]] = []
         self.pki = open_pki(directory, names, clock, record)
         self._given = None if given is None else read_given(*given)
+        self._clients = read_client_authorities(clients)
 
     @property
     def files(self) -> Sequence[Path]:
         # Not those the server writes itself: two that share a folder would never come to rest.
         own = (self.pki.directory / name for name in ("ca.crt", "ca.key"))
-        return (*own, *(self._given_files or ()))
+        clients = () if self._clients_file is None else (self._clients_file,)
+        return (*own, *(self._given_files or ()), *clients)
 
     @property
     def known(self) -> dict[str, str]:
@@ -232,16 +240,28 @@ class Authorities(SigningRotation):
         given = b"" if self._given is None else self._given.roots
         return (self.pki.bundle + given).decode("ascii")
 
+    @property
+    def of_clients(self) -> tuple[x509.Certificate, ...]:
+        """The authorities whose client certificates are accepted."""
+        given = x509.load_pem_x509_certificates(self._clients) if self._clients else []
+        return (*self.pki.authorities, *given)
+
+    def client_bundle(self) -> str:
+        """Return those authorities, PEM."""
+        return (self.pki.bundle + self._clients).decode("ascii")
+
     def context(self, *, asks: bool = True) -> ssl.SSLContext:
         """Return the context for serving with the present certificates; see ``server_context``."""
+        clients = self.client_bundle() if asks else ""
         if self._given is None:
-            return server_context(self.pki, asks=asks)
-        return server_context(self.pki, self._given.credential, self._given.names, asks=asks)
+            return server_context(self.pki, clients=clients)
+        return server_context(self.pki, self._given.credential, self._given.names, clients=clients)
 
     def _apply(self) -> None:
         given = None if self._given_files is None else read_given(*self._given_files)
+        clients = read_client_authorities(self._clients_file)
         pki = open_pki(self.pki.directory, self._names, self._clock, self._record)
-        if (pki, given) != (self.pki, self._given):
-            self.pki, self._given = pki, given
+        if (pki, given, clients) != (self.pki, self._given, self._clients):
+            self.pki, self._given, self._clients = pki, given, clients
             for listener in list(self.listeners):
                 listener()

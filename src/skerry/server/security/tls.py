@@ -41,22 +41,24 @@ def server_context(
     given: Credential | None = None,
     names: Collection[str] = (),
     *,
-    asks: bool = True,
+    clients: str | None = None,
 ) -> ssl.SSLContext:
     """Return the context of a server that proves itself with *pki*.
 
     To clients that ask for one of *names* it shows the certificate that it was *given*. A client
-    may show a certificate, too; it must then be signed by an authority of *pki*, or the handshake
-    fails. Others authenticate by token or not at all. Times of certificates are not checked here
-    but by authentication (``ClientCertificates``), which knows what a lapsed one may still do.
+    may show a certificate, too; it must then be signed by one of the authorities *clients* (PEM;
+    by default those of *pki*), or the handshake fails. Others authenticate by token or not at all.
+    Times of certificates are not checked here but by authentication (``ClientCertificates``),
+    which knows what a lapsed one may still do.
 
-    Where it *asks* for none it is for browsers: one that holds any certificate would have its user
-    choose which to show.
+    Where *clients* are none it asks for no certificate and is for browsers: one that holds any
+    certificate would have its user choose which to show.
     """
-    context = _context(pki, pki.server, asks)
+    clients = pki.bundle.decode("ascii") if clients is None else clients
+    context = _context(clients, pki.server)
     if given is None:
         return context
-    other = _context(pki, given, asks)
+    other = _context(clients, given)
 
     def choose(secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
         if name is not None and is_named(name, names):
@@ -74,12 +76,12 @@ def is_named(name: str, names: Collection[str]) -> bool:
     return any(each.lower() in good for each in names)
 
 
-def _context(pki: Pki, credential: Credential, asks: bool) -> ssl.SSLContext:
+def _context(clients: str, credential: Credential) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load_credential(context, credential)
-    if asks:
-        context.load_verify_locations(cadata=pki.bundle.decode("ascii"))
+    if clients:
+        context.load_verify_locations(cadata=clients)
         context.verify_mode = ssl.CERT_OPTIONAL
         context.verify_flags |= _NO_CHECK_TIME
     # Go clients offer h2 first and take http/1.1 when it is the only answer.
