@@ -22,7 +22,8 @@ from skerry.api.errors import (
     Unauthorized,
 )
 from skerry.app.api_server import ApiServer
-from skerry.app.console_questions import Answering, ConsoleQuestions
+from skerry.app.console_decisions import ConsoleDecisions
+from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError
 from skerry.app.core_controllers import embedded_transport
 from skerry.app.settings import ServerSettings
@@ -233,9 +234,9 @@ class Console:
 
 def questions_of(api: ApiServer) -> dict[str, Answering]:
     """Return the questions that are answered over the hub's own API, with the viewer's rights."""
-    return ConsoleQuestions(
-        lambda user: embedded_transport(api, user), lambda: api.dispatcher.position
-    ).by_kind()
+    viewer = Viewer(lambda user: embedded_transport(api, user))
+    asked = ConsoleQuestions(viewer, lambda: api.dispatcher.position)
+    return {**asked.by_kind(), **ConsoleDecisions(viewer).by_kind()}
 
 
 def given_context(certificate: Path, key: Path) -> ssl.SSLContext:

@@ -41,13 +41,25 @@ _AGENT = "skerry/console"
 _DIGEST_LETTERS = 16
 
 
-class ConsoleQuestions:
-    """Answers as the viewer; *transport_for* leads into the hub with somebody's rights."""
+class Viewer:
+    """Reads and writes as whoever looks; *transport_for* leads into the hub with their rights."""
 
-    def __init__(
-        self, transport_for: Callable[[User], Transport], revision: Callable[[], int]
-    ) -> None:
+    def __init__(self, transport_for: Callable[[User], Transport]) -> None:
         self._transport_for = transport_for
+
+    def client(self, user: User) -> Client:
+        return Client(self._transport_for(user), user_agent=_AGENT)
+
+    def reader(self, user: User, workspace: str) -> HubReader:
+        client = self.client(user)
+        return HubReader(client, client, client, workspace)
+
+
+class ConsoleQuestions:
+    """Answers as the viewer; *revision* returns how far the store is."""
+
+    def __init__(self, viewer: Viewer, revision: Callable[[], int]) -> None:
+        self._viewer = viewer
         self._revision = revision
 
     def by_kind(self) -> dict[str, Answering]:
@@ -61,9 +73,11 @@ class ConsoleQuestions:
 
     async def explain(self, user: User, given: Given) -> Mapping[str, Any]:
         """Answer as ``skerry explain placement NAME -o json`` does."""
-        reader = self._reader(user, _path(given))
+        reader = self._viewer.reader(user, path_given(given))
         question = Question(
-            _text(given, "name"), _optional(given, "edge"), _optional(given, "object")
+            required_text(given, "name"),
+            optional_text(given, "edge"),
+            optional_text(given, "object"),
         )
         try:
             return (await explain(reader, question)).as_json()
@@ -76,7 +90,7 @@ class ConsoleQuestions:
 
     async def apply(self, user: User, given: Given) -> Mapping[str, Any]:
         """Write what was previewed, if it would still do what the preview said."""
-        wanted = _text(given, "revision").partition("-")[2]
+        wanted = required_text(given, "revision").partition("-")[2]
         reader, answer, writes = await self._foreseen(user, given)
         if answer["revision"].partition("-")[2] != wanted:
             raise Conflict(
@@ -91,16 +105,16 @@ class ConsoleQuestions:
 
     async def children(self, user: User, given: Given) -> Mapping[str, Any]:
         """Return the workspaces below one, as far as the viewer may list them."""
-        path = _path(given)
-        found = (await self._client(user).at("", path).list(WORKSPACES)).items
+        path = path_given(given)
+        found = (await self._viewer.client(user).at("", path).list(WORKSPACES)).items
         return {"ws": path, "children": [_workspace(path, each) for each in found]}
 
     async def _foreseen(
         self, user: User, given: Given
     ) -> tuple[HubReader, dict[str, Any], list[tuple[ResourceInfo, Object | None, Object]]]:
         """Return what the manifest would do, and the writes that would do it."""
-        reader = self._reader(user, _path(given))
-        documents = documents_of(_text(given, "manifest"))
+        reader = self._viewer.reader(user, path_given(given))
+        documents = documents_of(required_text(given, "manifest"))
         try:
             answer = (await foresee(reader, documents)).as_json()
             types = await discover(reader.own)
@@ -115,13 +129,6 @@ class ConsoleQuestions:
         seen = orjson.dumps([answer, versions], option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(seen).hexdigest()[:_DIGEST_LETTERS]
         return reader, {**answer, "revision": f"{self._revision()}-{digest}"}, writes
-
-    def _reader(self, user: User, workspace: str) -> HubReader:
-        client = self._client(user)
-        return HubReader(client, client, client, workspace)
-
-    def _client(self, user: User) -> Client:
-        return Client(self._transport_for(user), user_agent=_AGENT)
 
 
 def documents_of(text: str) -> list[Object]:
@@ -161,23 +168,24 @@ def _workspace(parent: str, workspace: Object) -> dict[str, str]:
     }
 
 
-def _path(given: Given) -> str:
+def path_given(given: Given) -> str:
     """Return the path of the workspace that is meant."""
-    found = _text(given, "ws")
+    found = required_text(given, "ws")
     if not _PATH.fullmatch(found):
         raise BadRequest(f"ws: found {found[:64]!r}, want the path of a workspace, as in root:shop")
     return found
 
 
-def _text(given: Given, name: str) -> str:
+def required_text(given: Given, name: str) -> str:
     """Return a member that must be there."""
-    found = _optional(given, name)
+    found = optional_text(given, name)
     if not found:
         raise BadRequest(f"{name}: want a text")
     return found
 
 
-def _optional(given: Given, name: str) -> str:
+def optional_text(given: Given, name: str) -> str:
+    """Return a member that may be left out."""
     found = given.get(name, "")
     if not isinstance(found, str):
         raise BadRequest(f"{name}: found {type(found).__name__}, want a text")

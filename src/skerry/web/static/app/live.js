@@ -85,11 +85,22 @@ export function useLive(kind, view) {
   return { ...live, retry: () => handle.current?.change(wanted.current) };
 }
 
-/** Ask a question whenever *words* change; null asks nothing. @returns {{data: any, error: object|null, asking: boolean}} */
-export function useAnswer(kind, words) {
+/**
+ * Ask a question whenever *words* change; null asks nothing. With *seconds*, ask again that often
+ * while somebody looks: for what the hub answers and does not push.
+ *
+ * @returns {{data: any, error: object|null, asking: boolean, retry: () => void}}
+ */
+export function useAnswer(kind, words, seconds = 0) {
   const [answer, setAnswer] = useState({ data: null, error: null, asking: words !== null });
+  const [turn, setTurn] = useState(0);
   const text = words === null ? "" : JSON.stringify(words);
   const there = connection.value === "live";
+  useEffect(() => {
+    if (!seconds || !there) return undefined;
+    const timer = window.setInterval(() => document.hidden || setTurn((last) => last + 1), seconds * 1000);
+    return () => window.clearInterval(timer);
+  }, [seconds, there]);
   useEffect(() => {
     if (words === null || !there) return undefined;
     let stale = false;
@@ -101,6 +112,6 @@ export function useAnswer(kind, words) {
     return () => {
       stale = true;
     };
-  }, [kind, text, there]);
-  return answer;
+  }, [kind, text, there, turn]);
+  return { ...answer, retry: () => setTurn((last) => last + 1) };
 }

@@ -37,11 +37,14 @@ export function GroupBy({ keys, by }) {
   </select></label>`;
 }
 
+// Where a destination's inventory is not the viewer's to read, it has no path, and no link.
+const UNNAMED = "?";
+
 /** The cells of the list of edges, as fleet and placement show them. */
 export function edgeCells(row) {
   return [
     html`<${Mark} state=${row.state} />`,
-    html`<${Link} to=${address(["edges", row.ws, row.name])}><bdi>${row.name}</bdi><//>`,
+    row.ws === UNNAMED ? html`<bdi>${row.name}</bdi>` : html`<${Link} to=${address(["edges", row.ws, row.name])}><bdi>${row.name}</bdi><//>`,
     html`<bdi title=${row.problem}>${row.problem}</bdi>`,
     html`<${Age} since=${row.heard} />`,
   ];

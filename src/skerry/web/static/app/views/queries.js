@@ -2,15 +2,16 @@
 
 import { html, useEffect, useRef } from "../ui.js";
 import { address, Link } from "../router.js";
-import { useLive } from "../live.js";
+import { useAnswer } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
 import { count } from "../format.js";
 
+const SECONDS = 3;
 const MAX_POINTS = 600;
 const MAX_ROWS = 500;
 
-export function Queries() {
-  const live = useLive("queries", {});
+export function Queries({ query }) {
+  const live = useAnswer("queries", { ws: query.get("ws") ?? "" }, SECONDS);
   const { data, error } = live;
   if (error && !data) return html`<h1>Queries</h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1>Queries</h1><${Loading} what="queries" />`;
@@ -75,7 +76,7 @@ function cellOf(value) {
 
 export function Query({ rest }) {
   const [ws, name] = rest;
-  const live = useLive("query", { ws, name });
+  const live = useAnswer("query", { ws, name }, SECONDS);
   const { data, error } = live;
   if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1><bdi>${name}</bdi></h1><${Loading} what="the query" />`;

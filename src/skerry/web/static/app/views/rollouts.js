@@ -3,25 +3,25 @@
 import { html, useState } from "../ui.js";
 import { address, Link } from "../router.js";
 import { ask, connection } from "../socket.js";
-import { useLive } from "../live.js";
-import { announce } from "../announce.js";
+import { useAnswer } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
 import { Dialog } from "../dialog.js";
 import { Bar } from "../marks.js";
 import { Conditions } from "../conditions.js";
 import { count } from "../format.js";
 
+const SECONDS = 3;
 const VERBS = [
   ["approve", "Approve", "lets the wave that waits for a person open"],
   ["pause", "Pause", "opens no further wave until it is resumed"],
-  ["resume", "Resume", "goes on where it was paused"],
-  ["promote", "Promote", "skips what is left of waiting and opens the rest"],
-  ["abort", "Abort", "stops, and leaves every edge as it is"],
-  ["undo", "Undo", "brings back the stable revision everywhere"],
+  ["resume", "Resume", "goes on; what is bad by now is accepted"],
+  ["promote", "Promote", "lets the present wave pass without waiting"],
+  ["abort", "Abort", "gives the target up: every edge returns to the stable revision"],
+  ["undo", "Undo", "rolls the stable revision out until a newer one is cut"],
 ];
 
-export function Rollouts() {
-  const live = useLive("rollouts", {});
+export function Rollouts({ query }) {
+  const live = useAnswer("rollouts", { ws: query.get("ws") ?? "" }, SECONDS);
   const { data, error } = live;
   if (error && !data) return html`<h1>Rollouts</h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1>Rollouts</h1><${Loading} what="rollouts" />`;
@@ -41,29 +41,33 @@ function Waves({ waves }) {
     <span class="quiet">${count(wave.good)} good, ${count(wave.bad)} bad, ${count(wave.waiting)} waiting of ${count(wave.size)}</span></li>`)}</ol></section>`;
 }
 
-function Steps({ ws, name }) {
+function Steps({ ws, name, onDone }) {
   const [chosen, setChosen] = useState(null);
   const [error, setError] = useState(null);
+  const [done, setDone] = useState("");
   const act = async () => {
-    const [verb, title] = chosen;
+    const [verb] = chosen;
     setChosen(null);
+    setDone("");
+    setError(null);
     try {
-      await ask("act", { verb, ws, name });
-      setError(null);
-      announce(`${title}: done`);
+      const { message } = await ask("act", { verb, ws, name });
+      setDone(message);
+      onDone();
     } catch (problem) {
       setError(problem.status);
     }
   };
   return html`<div class="actions">${VERBS.map((each) => html`<button key=${each[0]} type="button" disabled=${connection.value !== "live"} onClick=${() => setChosen(each)}>${each[1]}…</button>`)}</div>
     ${error && html`<${Failure} status=${error} />`}
+    ${done && html`<p role="status" class="applied">✓ ${done}</p>`}
     ${chosen && html`<${Dialog} title="${chosen[1]} ${name}?" onClose=${() => setChosen(null)}><p>It ${chosen[2]}.</p>
       <p class="actions"><button type="button" class="primary" onClick=${act}>${chosen[1]}</button> <button type="button" onClick=${() => setChosen(null)}>Cancel</button></p><//>`}`;
 }
 
 export function Rollout({ rest }) {
   const [ws, name] = rest;
-  const live = useLive("rollout", { ws, name });
+  const live = useAnswer("rollout", { ws, name }, SECONDS);
   const { data, error } = live;
   if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1><bdi>${name}</bdi></h1><${Loading} what="the rollout" />`;
@@ -74,7 +78,7 @@ export function Rollout({ rest }) {
       ${status.wave ? html` · wave <bdi>${status.wave.name || "(everybody)"}</bdi>` : ""}</p>
     <p><${Bar} part=${counts.target ?? 0} whole=${counts.destinations ?? 0} /> ${count(counts.target)} of ${count(counts.destinations)} edges at the target; ${count(counts.good)} good, ${count(counts.bad)} bad, ${count(counts.waiting)} waiting</p>
     ${status.failure && html`<p class="problem">revision ${status.failure.revision} failed: ${status.failure.reason}: <bdi>${status.failure.message}</bdi></p>`}
-    <${Steps} ws=${ws} name=${name} />
+    <${Steps} ws=${ws} name=${name} onDone=${live.retry} />
     <${Waves} waves=${data.waves} />
     <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${status.conditions} /></section>`;
 }

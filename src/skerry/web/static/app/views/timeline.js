@@ -3,13 +3,14 @@
 
 import { html, useMemo } from "../ui.js";
 import { address, Link, requery } from "../router.js";
-import { useLive } from "../live.js";
+import { useAnswer } from "../live.js";
 import { useKey } from "../keys.js";
 import { Empty, Failure, Loading } from "../notices.js";
 import { clockTime, count, instant } from "../format.js";
 
 const SPANS = [["1h", 3600e3], ["6h", 6 * 3600e3], ["24h", 24 * 3600e3], ["7d", 7 * 86400e3]];
 const MAX_SHOWN = 500;
+const SECONDS = 5;
 
 /** Return the part of a span at which *time* lies, between 0 and 1. */
 export function positionOf(time, from, to) {
@@ -23,6 +24,12 @@ function Lane({ lane, from, to, at }) {
       <line x1=${positionOf(at / 1000, from, to) * 1000} x2=${positionOf(at / 1000, from, to) * 1000} y1="0" y2="24" class="lane-now" /></svg></li>`;
 }
 
+/** Whom to ask about, while nobody is chosen. */
+function Choices({ choices }) {
+  if (!choices.length) return html`<${Empty} title="No placements yet">What is decided about a placement is kept for thirty days.<//>`;
+  return html`<section aria-labelledby="choices"><h2 id="choices">About which placement?</h2><ul>${choices.map(({ ws, name }) => html`<li key=${ws + name}><${Link} to=${address(["timeline"], { about: `${ws}/${name}` })}><bdi>${name}</bdi><//> <span class="quiet"><bdi>${ws}</bdi></span></li>`)}</ul></section>`;
+}
+
 export function Timeline({ query }) {
   const about = query.get("about") ?? "";
   const span = SPANS.find(([word]) => word === query.get("span")) ?? SPANS[0];
@@ -32,7 +39,7 @@ export function Timeline({ query }) {
     const last = to ? instant(to) : Date.now();
     return { from: new Date(last - span[1]).toISOString(), to: to ?? "", about };
   }, [to, span[0], about]);
-  const live = useLive("timeline", view);
+  const live = useAnswer("timeline", view, SECONDS);
   const { data, error } = live;
   const from = instant(view.from);
   const last = data?.to ? instant(data.to) : to ? instant(to) : Date.now();
@@ -50,7 +57,8 @@ export function Timeline({ query }) {
       <button type="button" onClick=${() => requery({ to: "", at: "" })}>live</button></div>
     ${error && html`<${Failure} status=${error} onRetry=${live.retry} />`}
     ${!data && !error && html`<${Loading} what="the timeline" />`}
-    ${data && !lanes.length && html`<${Empty} title="Nothing was decided in this span" command="skerry history placement NAME">Decisions are kept for thirty days. A longer span, or another placement, may have some.<//>`}
+    ${data?.choices && html`<${Choices} choices=${data.choices} />`}
+    ${data && !data.choices && !lanes.length && html`<${Empty} title="Nothing was decided in this span" command="skerry history placement NAME">Decisions are kept for thirty days. A longer span, or another placement, may have some.<//>`}
     ${lanes.length > 0 && html`<ol class="lanes" aria-label="Lanes">${lanes.map((lane) => html`<${Lane} key=${lane.about} lane=${lane} from=${from} to=${last} at=${at} />`)}</ol>
       <div class="wide" tabindex="0" role="region" aria-label="Events"><table><thead><tr><th scope="col">Time</th><th scope="col">About</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
       <tbody>${events.slice(0, MAX_SHOWN).map((event, index) => html`<tr key=${index} class=${instant(event.time) > at ? "later" : ""}><td><time datetime=${event.time}>${clockTime(event.time)}</time></td><td><bdi>${event.about}</bdi></td><td>${event.kind ? `${event.kind}: ` : ""}<bdi>${event.text}</bdi></td><td><bdi>${event.who ?? ""}</bdi></td></tr>`)}</tbody></table>

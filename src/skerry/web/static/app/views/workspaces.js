@@ -28,8 +28,9 @@ function Branch({ node, chosen }) {
 
 function Chosen({ path }) {
   return html`<section aria-labelledby="chosen"><h2 id="chosen"><bdi>${path}</bdi></h2><ul>
-    <li><${Link} to=${address(["fleet"], { q: path })}>edges in it<//></li>
     <li><${Link} to=${address(["placements"], { q: path })}>placements in it<//></li>
+    <li><${Link} to=${address(["rollouts"], { ws: path })}>rollouts in it<//></li>
+    <li><${Link} to=${address(["queries"], { ws: path })}>queries in it<//></li>
     <li><${Link} to=${address(["whatif"], { ws: path })}>try an edit here<//></li></ul>
     <pre class="command" tabindex="0" aria-label="command"><code>kubectl ws ${path}</code></pre></section>`;
 }
