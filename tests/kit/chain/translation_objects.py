@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skerry.api.edge import Mailbox, edge_placement_ref, location_ref
@@ -17,6 +17,7 @@ from skerry.logic.fleet.translation.selected import placement_row
 from skerry.logic.fleet.translation.sources import WatchKey, record_of, wide
 from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.workspaces import (
+    BASIC_WATCHES,
     GRANTS,
     NAMESPACE_WATCH,
     Mailboxes,
@@ -35,7 +36,12 @@ COMMON = (
     ServedType("", "configmaps", "ConfigMap", True, ("v1",)),
     ServedType("", "secrets", "Secret", True, ("v1",)),
     ServedType("rbac.authorization.k8s.io", "clusterroles", "ClusterRole", False, ("v1",)),
-)
+    ServedType("apis.kcp.io", "apibindings", "APIBinding", False, ("v1alpha1",)),
+    ServedType(
+        "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", False,
+        ("v1",),
+    ),
+)  # fmt: skip
 PAGE = ObjectRef("", "", "configmaps", "n", "page")
 ROLE = ObjectRef("", *ROLES.group_resource, "", "r")
 GO = {"matchLabels": {"go": "yes"}}
@@ -92,8 +98,9 @@ def thing(name: str, cluster: str, namespace: str = "", **more: Any) -> Object:
 class There:
     """The tables around one mailbox; everything has been read unless a test says otherwise."""
 
-    def __init__(self) -> None:
-        self.workspaces = Workspaces(dict)
+    def __init__(self, schemas: Mapping[tuple[str, str], Object] | None = None) -> None:
+        """*schemas* are those that bindings may refer to, by cluster and name."""
+        self.workspaces = Workspaces(lambda: schemas or {})
         self.workspaces.learn_hub(COMMON, copies_are_inert=True)
         self.route = Route(self.workspaces)
         self.mailboxes = Mailboxes()
@@ -108,7 +115,7 @@ class There:
             self.workspaces.retype(cluster)
             self.scopes.complete(types_scope(cluster))
             self.workspaces.learn_path(cluster, f"root:{cluster}")
-        for key in (NAMESPACE_WATCH, MAPS, SECRETS, ROLES):
+        for key in (*BASIC_WATCHES, MAPS, SECRETS, ROLES):
             self.workspaces.watch(key)
             self.scopes.complete(key)
 

@@ -9,8 +9,9 @@ import pytest
 from skerry.api.edge import REPORTED_STATES
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
-from skerry.logic.fleet.type_rules import with_type_rules
+from skerry.logic.fleet.type_rules import grant_warnings, with_type_rules
 from skerry.logic.machinery import crd
+from skerry.logic.machinery.resource import Resource
 
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "EdgePlacement")
 [_SERVED] = map(with_type_rules, crd.resources_of(_KIND))
@@ -56,3 +57,78 @@ def test_a_selector_that_nothing_satisfies_is_accepted_with_a_warning() -> None:
     obj = placement(locationSelectors=[{"matchExpressions": both}])
     assert not _SERVED.validate_create(obj)
     assert _SERVED.warnings(obj)
+
+
+def served(kind: str) -> Resource:
+    definition = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == kind)
+    [found] = map(with_type_rules, crd.resources_of(definition))
+    return found
+
+
+def of_kind(kind: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "x"},
+        "spec": spec,
+    }
+
+
+GRANT: dict[str, Any] = {
+    "mode": "Enforce",
+    "workspaces": {"paths": ["root:shop"]},
+    "locations": {"names": ["oslo"]},
+    "rules": [{"apiGroups": [""], "resources": ["configmaps"]}],
+}
+UNREADABLE = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field"),
+    [
+        ("LocationGrant", {**GRANT, "locations": {"selector": UNREADABLE}}, "spec.locations.sel"),
+        (
+            "LocationGrant",
+            {**GRANT, "workspaces": {"childrenOf": [{"path": "root", "selector": UNREADABLE}]}},
+            "spec.workspaces.childrenOf[0].selector",
+        ),
+        ("PlacementGuard", {"budgets": [{"of": "DestinationsRemoved"}]}, "spec.budgets[0]"),
+        ("Rollout", {"judge": {"minReady": "-1s"}}, "spec.judge.minReady"),
+    ],
+)
+def test_each_kind_is_refused_for_what_its_schema_cannot_find(
+    kind: str, spec: dict[str, Any], field: str
+) -> None:
+    errors = served(kind).validate_create(of_kind(kind, **spec))
+    assert [error.field for error in errors if error.field.startswith(field)]
+
+
+def test_a_kind_without_rules_of_its_own_is_served_as_it_is() -> None:
+    definition = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "Customizer")
+    [plain] = crd.resources_of(definition)
+    assert with_type_rules(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, ""),
+        ({"mode": "Observe"}, "spec.mode: Observe refuses nothing"),
+        ({"workspaces": {}}, "spec.workspaces: names no workspace"),
+        ({"locations": {}}, "spec.locations: selects no Location"),
+        (
+            {"rules": [{"apiGroups": ["*"], "resources": ["clusterroles", "configmaps"]}]},
+            "spec.rules[0].scope: Namespaced does not admit clusterroles",
+        ),
+        (
+            {"rules": [{"apiGroups": ["*"], "resources": ["*"], "scope": "Cluster"}]},
+            "spec.rules[0]: admits every cluster-scoped object",
+        ),
+    ],
+)
+def test_a_grant_that_may_not_mean_what_it_says_is_warned_of(
+    changed: dict[str, Any], words: str
+) -> None:
+    warnings = grant_warnings(of_kind("LocationGrant", **{**GRANT, **changed}))
+    assert len(warnings) == bool(words)
+    assert all(each.startswith(words) for each in warnings)

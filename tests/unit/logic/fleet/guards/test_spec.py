@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from skerry.logic.fleet.guards.spec import FLOOR, Budget, Guard, guard_of, strictest
+import pytest
+
+from skerry.logic.fleet.guards.spec import (
+    FLOOR,
+    Budget,
+    Guard,
+    guard_errors,
+    guard_of,
+    guard_warnings,
+    strictest,
+)
 
 
 def guard(**spec: Any) -> Guard:
@@ -74,3 +85,59 @@ def test_protected_are_those_named_and_those_selected() -> None:
 def test_of_several_actions_the_strictest_counts() -> None:
     assert strictest(["Warn", "Deny", "Confirm"]) == "Deny"
     assert strictest([]) == ""
+
+
+FREEZE = {"name": "f", "schedule": "0 20 * * *", "duration": "1h", "stops": ["Leaving"]}
+BUDGET = {"of": "DestinationsRemoved", "max": 5}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        ({"budgets": [{**BUDGET, "window": "500ms"}]}, "spec.budgets[0].window", "1s to 168h"),
+        ({"budgets": [{**BUDGET, "window": "169h"}]}, "spec.budgets[0].window", "1s to 168h"),
+        ({"budgets": [{"of": "DestinationsRemoved"}]}, "spec.budgets[0]", "max, percent or both"),
+        ({"freezes": [{**FREEZE, "timeZone": "Atlantis"}]}, "spec.freezes[0].timeZone", "unknown"),
+        ({"freezes": [{**FREEZE, "duration": "0s"}]}, "spec.freezes[0].duration", "more than"),
+        ({"freezes": [{**FREEZE, "duration": "25h"}]}, "spec.freezes[0].duration", "longer than"),
+        ({"freezes": [{**FREEZE, "duration": "soon"}]}, "spec.freezes[0].duration", "duration"),
+        ({"freezes": [{**FREEZE, "schedule": "x"}]}, "spec.freezes[0].schedule", "x"),
+    ],
+)
+def test_what_a_schema_cannot_find_names_its_field_and_what_was_wanted(
+    spec: dict[str, Any], field: str, words: str
+) -> None:
+    error = guard_errors({"metadata": {"name": "g"}, "spec": spec})[0]
+    assert error.field == field
+    assert words in str(error)
+    assert not guard(**spec).budgets
+    assert not guard(**spec).freezes
+
+
+def test_a_selector_that_cannot_be_read_concerns_no_placement() -> None:
+    broken = {"matchExpressions": [{"key": "a", "operator": "In"}]}
+    found = guard(placements={"workspaces": broken})
+    assert not found.concerns({"a": "b"}, {})
+    assert found.errors[0].startswith("spec.placements.workspaces")
+
+
+def test_a_window_and_a_freeze_at_their_limits_are_read() -> None:
+    found = guard(
+        budgets=[{**BUDGET, "window": "1s"}, {**BUDGET, "window": "168h"}],
+        freezes=[{**FREEZE, "duration": "24h", "timeZone": "Europe/Oslo"}, FREEZE],
+    )
+    assert [each.window for each in found.budgets] == [timedelta(seconds=1), timedelta(hours=168)]
+    assert [each.zone for each in found.freezes] == ["Europe/Oslo", "UTC"]
+    assert found.errors == ()
+
+
+def test_a_guard_that_guards_nothing_or_lets_nearly_everybody_pass_is_warned_of() -> None:
+    assert guard_warnings({"spec": {"budgets": [BUDGET]}}) == ()
+    [nothing] = guard_warnings({})
+    assert nothing.startswith("spec: no budgets")
+    everybody = {
+        "budgets": [BUDGET],
+        "bypass": [{"user": "ann"}, {"group": "system:authenticated"}],
+    }
+    [pass_] = guard_warnings({"spec": everybody})
+    assert pass_.startswith("spec.bypass[1].group: system:authenticated")

@@ -84,3 +84,16 @@ def test_counts_are_of_what_will_be_written() -> None:
     given = made.situation()
     found = counts(given, assign(given, advance(given)))
     assert (found["destinations"], found["target"], found["waiting"]) == (4, 2, 2)
+
+
+def test_before_the_first_revision_a_rollout_settles() -> None:
+    made = Fleet(SPEC, 4)
+    assert said(made)["Progressing"] == ("True", "Settling")
+
+
+def test_a_wave_that_is_good_waits_for_who_approves_the_next() -> None:
+    made = fleet(waves=[{"name": "canary", "until": 2, "approval": "Required"}])
+    made.edit()
+    made.run(rounds=4)
+    assert made.state().phase == "Awaiting"
+    assert said(made)["Progressing"] == ("True", "Awaiting")

@@ -33,3 +33,18 @@ def test_an_edge_cannot_make_an_evaluation_last() -> None:
     assert pairs.holds(list(range(20)))
     with pytest.raises(ExpressionError, match="costs more"):
         pairs.holds(list(range(5000)))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("reports.exists(", "Syntax error"),
+        ("rows.size() > 1", "undeclared reference to 'rows'"),
+        ("reports.size()", "it is a int; want true or false"),
+        ("reports.all(a, reports.all(b, reports.all(c, a == b && b == c)))", "exceeds the budget"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_when_it_is_written(text: str, words: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        predicate(text, "reports")
+    assert words in str(refused.value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +67,58 @@ def test_a_rollout_fails_only_when_both_limits_are_exceeded() -> None:
     assert not failures.exceeded(10, 1000)
     assert failures.exceeded(11, 1000)
     assert Failures().exceeded(1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        ({"judge": {"minReady": "-1s"}}, "spec.judge.minReady", "must not be negative"),
+        ({"judge": {"failWhen": "reports.size()"}}, "spec.judge.failWhen", "want true or false"),
+        (
+            {"judge": {"checks": [{"query": "q", "holds": "rows["}]}},
+            "spec.judge.checks[0].holds",
+            "Syntax error",
+        ),
+        (
+            {"waves": [{"name": "a"}, {"name": "b", "until": 3}]},
+            "spec.waves[1]",
+            "wave 'a' holds everybody of this selector already",
+        ),
+        (
+            {"waves": [{"name": "a", "until": "20%"}, {"name": "b", "until": "20%"}]},
+            "spec.waves[1]",
+            "want more than 20% of wave 'a'",
+        ),
+        (
+            {"waves": [{"name": "a", "until": 5}, {"name": "b", "until": 4}]},
+            "spec.waves[1]",
+            "want more than 5 of wave 'a'",
+        ),
+    ],
+)
+def test_an_error_names_its_field_and_what_was_wanted(
+    spec: dict[str, Any], field: str, words: str
+) -> None:
+    [error] = spec_errors({"spec": spec})
+    assert error.field.startswith(field)
+    assert words in str(error)
+
+
+def test_waves_of_other_selectors_or_other_units_are_not_compared() -> None:
+    ring = {"matchLabels": {"ring": "1"}}
+    waves = [
+        {"name": "a", "until": 5},
+        {"name": "b", "until": "5%"},
+        {"name": "c", "until": 2, "selector": ring},
+        {"name": "d", "selector": ring},
+    ]
+    assert not spec_errors({"spec": {"waves": waves}})
+
+
+def test_checks_are_compiled_once_and_ask_their_query() -> None:
+    [check] = read_spec(
+        {"judge": {"checks": [{"query": "errors", "holds": "rows.size() == 0"}]}}
+    ).judge.checks
+    assert check.query == "errors"
+    assert check.holds.holds([])
+    assert not check.holds.holds([{}])

@@ -59,3 +59,17 @@ def test_history_is_newest_first_with_roles_and_causes() -> None:
     assert rows[1][1:3] == ("Candidate", "target")
     assert rows[1][-1] == "configmaps/a, configmaps/b, configmaps/c and 1 more"
     assert rows[2][-1] == "-"
+
+
+def test_the_wave_is_named_with_its_times_and_nothing_is_said_of_what_is_not_there() -> None:
+    wave = {"name": "canary", "opened": "10:00", "quietSince": "10:05"}
+    assert status_lines(rollout(phase="Soaking", target=2, stable=1, wave=wave))[1:] == [
+        "  wave canary, opened 10:00, quiet since 10:05"
+    ]
+    everybody = rollout(phase="Progressing", target=2, stable=1, wave={"opened": "10:00"})
+    assert status_lines(everybody)[1:] == ["  wave (everybody), opened 10:00"]
+
+
+def test_a_rollout_that_makes_no_sense_says_why() -> None:
+    found = status_lines(rollout(phase="Settling", conditions=[condition("Valid", "False")]))
+    assert found[-1] == "  Valid=False R: why"

@@ -8,11 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.edge import edge_placement_ref, location_ref
+from skerry.api.edge_identity import BOOTSTRAP_TYPE
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.merging import (
+    IDENTITY_REPLACED,
     LOCATIONS_DISAGREE,
     NAME_TAKEN,
+    NEVER_COPIED,
     Copy,
     Merged,
     Origin,
@@ -163,3 +166,41 @@ def test_merging_does_not_depend_on_the_order_of_origins(
     assert bool(result.problems) == (len({data for _, _, data in found}) > 1)
     assert result.owned is not None
     assert result.owned.cluster not in {each.placement.cluster for each in result.problems}
+
+
+def _replaced(path: str, value: str) -> dict[str, Any]:
+    return {"metadata": {"name": "c"}, "replacements": [{"path": path, "value": value}]}
+
+
+def test_a_binding_is_not_customized_into_one_of_another_export() -> None:
+    item = ObjectRef("", "apis.kcp.io", "apibindings", "", "b")
+    binding = {
+        "metadata": {"name": "b", "annotations": {"edge.kcp.io/customizer": "c"}},
+        "spec": {"reference": {"export": {"path": "root:mine", "name": "widgets"}}},
+    }
+    theirs = _replaced("$.spec.reference.export.path", '"root:theirs"')
+    way = _way("one")
+    result = merged(item, [Origin(Claim("one", "1"), binding, (way,), theirs, ())])
+    assert result.object is None
+    [reported] = result.problems
+    assert (reported.placement, reported.problem.reason) == (way.placement, IDENTITY_REPLACED)
+    labelled = _replaced("$.metadata.labels", '{"a": "b"}')
+    result = merged(item, [Origin(Claim("one", "1"), binding, (way,), labelled, ())])
+    assert result.object is not None
+
+
+def test_nothing_is_customized_into_what_speaks_for_the_edge() -> None:
+    item = ObjectRef("", "", "secrets", "shop", "s")
+    secret = {
+        "metadata": {
+            "name": "s",
+            "namespace": "shop",
+            "annotations": {"edge.kcp.io/customizer": "c"},
+        },
+        "type": "Opaque",
+    }
+    forged = _replaced("$.type", f'"{BOOTSTRAP_TYPE}"')
+    result = merged(item, [Origin(Claim("one", "1"), secret, (_way("one"),), forged, ())])
+    assert result.object is None
+    [reported] = result.problems
+    assert reported.problem.reason == NEVER_COPIED
