@@ -78,7 +78,7 @@ def test_an_earlier_revision_is_marked_as_cut_again() -> None:
 
 
 class Hub(AnsweringTransport):
-    """Takes every write, and says who changed an object last; fails as it is told to."""
+    """Takes every write, and says who changed an object last; fails where a test says so."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str]] = []

@@ -10,7 +10,8 @@ from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS
-from skerry.logic.fleet.translation.configs import VERSIONS_DISAGREE, desired_config
+from skerry.logic.fleet.translation.configs import desired_config
+from skerry.logic.fleet.translation.merging import VERSIONS_DISAGREE
 from skerry.logic.fleet.translation.rows import NOTHING
 from skerry.logic.fleet.translation.sources import record_of
 from skerry.logic.fleet.translation.workspaces import (
@@ -22,7 +23,7 @@ from tests.kit.chain.translation_objects import GO, There, thing
 
 WIDGETS = GroupResource("example.io", "widgets")
 WIDGET = ObjectRef("", *WIDGETS, "n", "w")
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "metadata": {"name": "v1.widgets"},
     "spec": {
         "group": "example.io",

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.edge_identity import BOOTSTRAP_TYPE
 from skerry.api.refs import ObjectRef
+from skerry.logic.fleet.customization.customize import IDENTITY_REPLACED
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.merging import (
-    IDENTITY_REPLACED,
     LOCATIONS_DISAGREE,
     NAME_TAKEN,
     NEVER_COPIED,
