@@ -46,6 +46,8 @@ from skerry.server.admission.webhooks import (
     ValidatingWebhooks,
     WebhookSource,
 )
+from skerry.server.aggregation.apis import TYPE as API_SERVICES
+from skerry.server.aggregation.apis import AggregatedApis
 from skerry.server.batch import Batches
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
 from skerry.server.conversion import Conversions
@@ -88,6 +90,7 @@ _AWAITED = frozenset(
         ("", "limitranges"),
         ("scheduling.k8s.io", "priorityclasses"),
         ("storage.k8s.io", "storageclasses"),
+        API_SERVICES,
         POLICIES,
         POLICY_BINDINGS,
         MUTATING,
@@ -137,6 +140,8 @@ class Parts:
     webhook_services: bool = True
     webhook_metrics: WebhookMetrics | None = None
     cache_lists: Counter | None = None
+    # Who serves other group versions in this server's name; nobody does in workspaces.
+    aggregated: AggregatedApis | None = None
     # Whether pods run here. Where objects only pass through, nobody looks after claims and nodes.
     runs_pods: bool = False
 
@@ -174,6 +179,7 @@ class ApiServer:
             self.limit_ranges,
             self.quotas,
             self.storage_classes,
+            *((parts.aggregated.services,) if parts.aggregated is not None else ()),
         )
         self._offload = parts.offload
         self.engine = self._engine(parts)
@@ -239,6 +245,7 @@ class ApiServer:
             virtual={("", "bindings"): binding.collection, **parts.virtual},
             paths=parts.paths,
             trees=parts.trees,
+            aggregated=parts.aggregated,
             extensions={
                 **extension_handlers(
                     MultiplexedWatches(

@@ -138,8 +138,9 @@ class ServerSettings:
     """How long Events are kept, as in kube-apiserver."""
 
     controllers: Controllers = "core"
-    """Which controllers run in this process: ``core`` are garbage, namespaces, accounts and quota;
-    ``all`` adds those of Deployments and other workloads to a plain server; ``none`` is none."""
+    """Which controllers run in this process: ``core`` are garbage, namespaces, accounts, quota,
+    protection of volumes and availability of aggregated servers; ``all`` adds those of Deployments
+    and other workloads to a plain server; ``none`` is none."""
 
     max_body_bytes: int = 3 << 20
     """Largest request body, as in kube-apiserver."""

@@ -27,6 +27,7 @@ from skerry.app.admin_kubeconfig import (
 )
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.core_controllers import embedded_transport, run_core_controllers
+from skerry.app.extension_authentication import ExtensionAuthentication
 from skerry.app.keys import (
     ServerKeys,
     follow_keys,
@@ -64,6 +65,7 @@ from skerry.logic.machinery.rbac.bootstrap import bootstrap_objects
 from skerry.runtime.client import Client
 from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.admission.token_secrets import TokenSecrets
+from skerry.server.aggregation.apis import AggregatedApis
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
 from skerry.server.expiry import EventExpiry
@@ -286,13 +288,15 @@ def _chores(
     ]
 
 
-async def plain_assembly(deps: ServerDeps) -> ServerAssembly:
-    """Return a plain Kubernetes API server."""
+async def plain_assembly(
+    deps: ServerDeps, aggregated: AggregatedApis | None = None
+) -> ServerAssembly:
+    """Return a plain Kubernetes API server; *aggregated* is what others serve in its name."""
     f = deps
     parts = server_parts(f)
     token_secrets = TokenSecrets(f.store, f.security.tokens, f.authorities.bundle)
     admission = (*parts.admission, token_secrets)
-    api = ApiServer(replace(parts, admission=admission, runs_pods=True))
+    api = ApiServer(replace(parts, admission=admission, runs_pods=True, aggregated=aggregated))
     await api.prepare(bootstrap_objects())
     streams = api.engine.streams
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, changed=streams.recheck)
@@ -315,7 +319,12 @@ async def plain_assembly(deps: ServerDeps) -> ServerAssembly:
 
 async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
     """Return a plain server with what people expect of one that stands by itself."""
-    assembly = await plain_assembly(deps)
+    # Loaded by whoever serves them: an embedded edge starts without.
+    from skerry.app.aggregated_servers import AggregatedServers, run_aggregation
+
+    servers = AggregatedServers(deps.store, deps.settings.data_dir / "pki", deps.clock)
+    aggregated = AggregatedApis(servers)
+    assembly = await plain_assembly(deps, aggregated)
     api, clock, settings = assembly.api, deps.clock, deps.settings
     own = embedded_transport(api, User("system:apiserver", groups=("system:masters",)))
     client = Client(own, user_agent="skerry/apiserver", clock=clock)
@@ -325,8 +334,18 @@ async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
 
     port = urlsplit(deps.url).port or 443
     service = KubernetesService(client, settings.service_network, port, urls)
-    assembly.complete = service.ensure
-    assembly.beside.append(lambda: service.run(clock))
+    trust = ExtensionAuthentication(
+        client, deps.authorities.client_bundle, lambda: servers.authority
+    )
+
+    async def complete() -> None:
+        await service.ensure()
+        await trust.ensure()
+
+    assembly.complete = complete
+    assembly.beside += [lambda: service.run(clock), lambda: trust.run(clock)]
+    if settings.controllers != "none":
+        assembly.beside.append(lambda: run_aggregation(client, deps.ids, aggregated, servers))
     if settings.controllers == "all":
         # Loaded by whoever runs them, as the core controllers are.
         from skerry.app.workload_controllers import run_plain_workload_controllers

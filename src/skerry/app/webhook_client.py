@@ -15,12 +15,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
-from skerry.api.keys import ObjectKey, type_prefix
-from skerry.api.objects import Object, labels_of
-from skerry.logic.machinery.webhook_clients import ClientConfig, ServiceRef
+from skerry.app.service_endpoints import Unreachable, endpoint_of
+from skerry.logic.machinery.webhook_clients import ClientConfig
 from skerry.runtime.http import HttpTransport, Limits
 from skerry.runtime.transport import ConnectionLost, TransportError
-from skerry.server.codec import decode
 from skerry.server.webhook_client import (
     MAX_ANSWER_BYTES,
     UnusableClient,
@@ -42,7 +40,6 @@ _HEADERS: Final = {
     "accept": "application/json, */*",
     "user-agent": "kube-apiserver-admission",
 }
-_SLICE_LABEL: Final = "kubernetes.io/service-name"
 _CERTIFICATE: Final = "tls: failed to verify certificate: x509: "
 _UNKNOWN_AUTHORITY: Final = frozenset((18, 19, 20, 21))
 _EXPIRED: Final = frozenset((9, 10))
@@ -86,7 +83,7 @@ class HttpWebhookClient:
                 answer = await transport.request("POST", client.path, query, _HEADERS, body)
         except TimeoutError as error:
             raise WebhookError(f"{shown}: context deadline exceeded") from error
-        except (TransportError, _Unreachable, ValueError) as error:
+        except (TransportError, Unreachable, ValueError) as error:
             raise WebhookError(f"{shown}: {_reason(client, error)}") from error
         return WebhookReply(*answer)
 
@@ -100,7 +97,9 @@ class HttpWebhookClient:
     async def _transport(self, client: ClientConfig, cluster: str) -> HttpTransport:
         address, port = client.host, client.port
         if client.service is not None:
-            address, port = await self._endpoint(client.service, cluster)
+            if not self._services:
+                raise Unreachable("webhooks of workspaces are not called through Services")
+            address, port = await endpoint_of(self._store, client.service, cluster)
         if self._networks is not None:
             address = await self._allowed(address, port)
         if client.ca_bundle is None:
@@ -128,42 +127,7 @@ class HttpWebhookClient:
         async for address in _addresses(host, port):
             if any(address in network for network in self._networks or ()):
                 return str(address)
-        raise _Unreachable("the hub's administrator allows no webhooks at this address")
-
-    async def _endpoint(self, service: ServiceRef, cluster: str) -> tuple[str, int]:
-        """Return address and port of an endpoint of *service* that is ready."""
-        if not self._services:
-            raise _Unreachable("webhooks of workspaces are not called through Services")
-        namespace, name = service.namespace, service.name
-        entry = await self._store.get(ObjectKey("", "services", cluster, namespace, name).path())
-        if entry is None:
-            raise _Unreachable(f'service "{name}" not found')
-        spec = decode(entry.value, entry.revision).get("spec") or {}
-        if spec.get("type") == "ExternalName":
-            return spec.get("externalName") or "", service.port
-        ports = spec.get("ports") or ()
-        port = next((each for each in ports if each.get("port") == service.port), None)
-        if port is None:
-            raise _Unreachable(f'no service port {service.port} found for service "{name}"')
-        prefix = type_prefix("discovery.k8s.io", "endpointslices", cluster, namespace, scoped=True)
-        for found in (await self._store.range(prefix)).entries:
-            piece = decode(found.value, found.revision)
-            if labels_of(piece).get(_SLICE_LABEL) == name:
-                ready = _ready(piece, port.get("name") or "")
-                if ready is not None:
-                    return ready
-        raise _Unreachable(f'no endpoints available for service "{name}"')
-
-
-def _ready(piece: Object, port_name: str) -> tuple[str, int] | None:
-    """Return an endpoint of an EndpointSlice that serves the port of that name."""
-    for port in piece.get("ports") or ():
-        if (port.get("name") or "") == port_name and port.get("port"):
-            for endpoint in piece.get("endpoints") or ():
-                ready = (endpoint.get("conditions") or {}).get("ready")
-                if ready is not False and endpoint.get("addresses"):
-                    return endpoint["addresses"][0], port["port"]
-    return None
+        raise Unreachable("the hub's administrator allows no webhooks at this address")
 
 
 async def _addresses(
@@ -174,17 +138,13 @@ async def _addresses(
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise _Unreachable(f"dial tcp: lookup {host}: no such host") from error
+        raise Unreachable(f"dial tcp: lookup {host}: no such host") from error
     for *_, where in found:
         address = ipaddress.ip_address(str(where[0]).partition("%")[0])
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             yield address.ipv4_mapped
         else:
             yield address
-
-
-class _Unreachable(Exception):
-    """There is no way to a webhook; the text says why."""
 
 
 _NO_BUNDLE: Final = "unable to load root certificates: unable to parse bytes as PEM block"

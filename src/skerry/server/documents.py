@@ -79,7 +79,7 @@ class Documents:
     def _root(self, path: str, types: TypeSet, request: Request) -> Answer:
         core = path == "/api"
         aggregate = discovery.aggregated_core if core else discovery.aggregated_groups
-        version = _aggregated_version(request.headers.get("accept", ""))
+        version = discovery.asked_version(request.headers.get("accept", ""))
         if version:
             answer = self._cached(
                 types,
@@ -205,19 +205,6 @@ def _with_etag(request: Request, body: bytes, digest: str) -> Response:
     if request.headers.get("if-none-match") == etag:
         return Response(status=304, headers=(("ETag", etag), ("Vary", "Accept")))
     return Response(body=body, headers=(("ETag", etag), ("Vary", "Accept")))
-
-
-def _aggregated_version(accept: str) -> str:
-    """Return the version of aggregated discovery the client asks for first, if any."""
-    for clause in accept.split(","):
-        if "as=APIGroupDiscoveryList" not in clause:
-            if clause.strip().startswith("application/json"):
-                return ""
-            continue
-        for version in discovery.AGGREGATED_VERSIONS:
-            if f"v={version};" in clause + ";":
-                return version
-    return ""
 
 
 def _wants_protobuf(accept: str) -> bool:

@@ -135,6 +135,18 @@ class Flow(Protocol):
         """Raise TooManyRequests when *user* may not open *count* more watches."""
 
 
+class Aggregated(Protocol):
+    """What other servers serve in this one's name."""
+
+    async def answer(
+        self, request: Request, info: RequestInfo, user: User, types: TypeSet
+    ) -> Answer | None:
+        """Answer what is theirs; None for what is not."""
+
+    def with_index(self, answer: Answer, types: TypeSet) -> Answer:
+        """Return the index of OpenAPI documents with theirs in it."""
+
+
 @dataclass(slots=True)
 class Handlers:
     """Who acts on what. A subresource is found by group, resource and name, then by name alone;
@@ -147,6 +159,8 @@ class Handlers:
     paths: Mapping[str, PathHandler] = field(default_factory=dict)
     # Whole trees below a path, such as /healthz/<check>.
     trees: Mapping[str, PathHandler] = field(default_factory=dict)
+    # What other servers serve in this one's name.
+    aggregated: Aggregated | None = None
     # What is offered beyond Kubernetes, by path within a cluster.
     extensions: Mapping[str, ExtensionHandler] = field(default_factory=dict)
 
@@ -259,6 +273,10 @@ class Engine:
 
     async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
         types = route.types or self._catalogue.types(info.cluster)
+        if self._handlers.aggregated is not None:
+            answer = await self._handlers.aggregated.answer(request, info, user, types)
+            if answer is not None:
+                return answer
         if not info.is_resource:
             if route.types is None and info.path in self._handlers.extensions:
                 visit = Visit(request, info.cluster, user, types)
@@ -333,6 +351,8 @@ class Engine:
         answer = await self._documents.answer(path, types, request, user)
         if answer is None:
             raise NotFound.path()
+        if path == "/openapi/v3" and self._handlers.aggregated is not None:
+            return self._handlers.aggregated.with_index(answer, types)
         return answer
 
     def _paths(self, types: TypeSet) -> Iterator[str]:

@@ -19,6 +19,7 @@ from skerry.logic.machinery.pod_security.configuration import PodSecurityConfigu
 from skerry.server.access import Attributes, Authorizer, Decision
 from skerry.server.admission.operation import Admission
 from skerry.server.admission.webhook_metrics import WebhookMetrics
+from skerry.server.aggregation.apis import AggregatedApis
 from skerry.server.engine import ResourceHandler
 from skerry.server.http.message import Answer, Peer, Request, Response, Stream
 from skerry.server.offload.offload import Offload
@@ -201,6 +202,7 @@ async def serving(
     webhook_metrics: WebhookMetrics | None = None,
     cache_lists: Counter | None = None,
     runs_pods: bool = False,
+    aggregated: AggregatedApis | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), ids or SeededIds(seed)
@@ -220,6 +222,7 @@ async def serving(
             webhook_metrics=webhook_metrics,
             cache_lists=cache_lists,
             runs_pods=runs_pods,
+            aggregated=aggregated,
         )
     )
     await api.prepare()

@@ -63,6 +63,19 @@ def content_hash(document: bytes) -> str:
     return hashlib.sha512(document).hexdigest().upper()
 
 
+def asked_version(accept: str) -> str:
+    """Return the version of aggregated discovery the client asks for first, if any."""
+    for clause in accept.split(","):
+        if "as=APIGroupDiscoveryList" not in clause:
+            if clause.strip().startswith("application/json"):
+                return ""
+            continue
+        for version in AGGREGATED_VERSIONS:
+            if f"v={version};" in clause + ";":
+                return version
+    return ""
+
+
 def version_priority(version: str) -> tuple[int, int, int, int, str]:
     """Return a key that sorts versions best first: v2, v1, v1beta2, v1alpha1, then other names."""
     match = _VERSION.match(version)

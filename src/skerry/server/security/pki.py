@@ -134,6 +134,22 @@ def open_pki(
     return Pki(directory, ca, server, admin, b"".join(trusted.values()), tuple(files.credentials))
 
 
+def open_front_proxy(directory: Path, clock: Clock) -> tuple[Credential, Credential]:
+    """Return an authority kept in *directory*, and the certificate shown to aggregated servers.
+
+    They believe whoever shows one of this authority's, so it signs nothing else.
+    """
+    secret_directory(directory)
+    ca = _stored(directory, "front-proxy-ca")
+    if ca is None:
+        ca = _kept(directory, "front-proxy-ca", new_ca("skerry-front-proxy-ca", clock))
+    authority, name = Authority(ca, clock), "front-proxy-client"
+    client = _stored(directory, name)
+    if client is None or authority.is_due(client):
+        client = _kept(directory, name, authority.client(name))
+    return ca, client
+
+
 @dataclass(frozen=True, slots=True)
 class AuthorityFiles:
     """What ``ca.crt`` and ``ca.key`` hold, each authority under the name of its key.
