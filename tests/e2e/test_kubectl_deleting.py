@@ -52,7 +52,7 @@ def test_foreground_deletion_waits_for_the_dependents(kubectl: Kubectl) -> None:
     holding = '{"metadata":{"finalizers":["example.org/hold"]}}'
     kubectl("patch", "cm", "child", "--type=merge", "-p", holding)
     kubectl("delete", "cm", "parent", "--cascade=foreground", "--wait=false")
-    kubectl.until("true", "get", "cm", "child", "-o", "jsonpath={.metadata.deletionTimestamp}true")
+    kubectl.until("Z", "get", "cm", "child", "-o", "jsonpath={.metadata.deletionTimestamp}")
     parent = kubectl.json("get", "cm", "parent")["metadata"]
     assert parent["finalizers"] == ["foregroundDeletion"]
     letting_go = '{"metadata":{"finalizers":null}}'

@@ -18,6 +18,7 @@ def test_get_shows_the_columns_people_know(kubectl: Kubectl) -> None:
     head, row = kubectl.rows("get", "pods")
     assert head == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     assert row[:4] == ["solo", "0/1", "Pending", "0"]
+    kubectl("wait", "--for=create", "cm/kube-root-ca.crt", "--timeout=60s")
     head, *rows = kubectl.rows("get", "cm")
     assert head == ["NAME", "DATA", "AGE"]
     assert {row[0]: row[1] for row in rows} == {"c": "1", "kube-root-ca.crt": "1"}
@@ -66,6 +67,7 @@ def test_an_unknown_field_label_is_refused_in_kubernetes_words(kubectl: Kubectl)
 
 def test_large_lists_come_in_pages(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=[config_map(f"c{n:02}") for n in range(25)])
+    kubectl("wait", "--for=create", "cm/kube-root-ca.crt", "--timeout=60s")
     rows = kubectl.rows("get", "cm", "--chunk-size", "7")
     assert [row[0] for row in rows[1:-1]] == [f"c{n:02}" for n in range(25)]
 
@@ -151,6 +153,7 @@ def test_describe_knows_every_common_kind(kubectl: Kubectl) -> None:
     kubectl("create", "secret", "generic", "s", "--from-literal=a=b")
     kubectl("create", "quota", "q", "--hard=pods=3")
     kubectl("create", "ingress", "i", "--rule=example.org/*=web:80")
+    kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
     for kind, name, expected in (
         ("deployment", "web", "StrategyType:           RollingUpdate"),
         ("service", "web", "Type:                     ClusterIP"),

@@ -22,6 +22,8 @@ _SHELL = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```(shell|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Between the outputs of two blocks.
 _END_OF_BLOCK = "=== end of block"
+# A page waits for what it shows; what never comes is reported with what came before it.
+_PATIENCE_SECONDS = 400
 _NAMES = ("north", "south", "west")
 
 Run = Callable[[str], str]
@@ -38,16 +40,15 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
     def run(script: str) -> str:
         # Jobs are named by number in the last block, which an interactive shell allows.
-        ended = subprocess.run(
-            ["bash", "-eumo", "pipefail", "-c", f"{_ENDING}\n{script}"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
-        assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-        return ended.stdout
+        said = tmp_path / "said"
+        with said.open("w") as output:
+            ended = subprocess.run(
+                ["timeout", str(_PATIENCE_SECONDS), "bash", "-eumo", "pipefail", "-c",
+                 f"{_ENDING}\n{script}"],
+                cwd=tmp_path, stdout=output, stderr=output, check=False, env=environment,
+            )  # fmt: skip
+        assert ended.returncode == 0, said.read_text()[-6000:]
+        return said.read_text()
 
     yield run
     skerry = [sys.executable, "-m", "skerry.cli"]

@@ -127,7 +127,7 @@ class Machine:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         if check:
@@ -245,6 +245,9 @@ def test_an_edge_survives_kill_nine_and_a_stop(machine: Machine) -> None:
     assert "Stopped" in machine.skerry("edge", "list").stdout
     machine.skerry("edge", "start", "florin")
     assert "common" in eventually_page(port)
+    # The node reports a container after it has started it.
+    count = "--for=jsonpath={.status.containerStatuses[0].restartCount}=1"
+    machine.kubectl("wait", "-n", "commonstuff", "pods", "--all", count, "--timeout=50s")
     restarted = machine.get("pods", "-n", "commonstuff")["items"][0]
     assert restarted["metadata"]["uid"] == before["metadata"]["uid"]
     assert restarted["status"]["containerStatuses"][0]["restartCount"] == 1

@@ -39,10 +39,13 @@ def test_the_first_tenant_keeps_its_page_and_the_rival_hears_whose_it_is(world: 
     message = "configmaps shop/page is withheld: the name belongs to workspace root:shop there"
     eventually(lambda: taken(world, BANK), ("False", message))
     assert world.page("shop") == "first"
-    assert taken(world, SHOP)[0] == "True"
-    events = world.at(BANK, "kubectl get events -A")
-    assert "NameTaken" in events
-    assert message in events
+    eventually(lambda: taken(world, SHOP)[0], "True")
+
+    def announced() -> bool:
+        events = world.at(BANK, "kubectl get events -A")
+        return "NameTaken" in events and message in events
+
+    eventually(announced, wanted=True)
     eventually(lambda: world.condition(BANK, "Ready").get("status"), "False")
 
     # The owner's changes arrive, also after its controllers were away and the rival changed too.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.kit.e2e.hubs import Hub, Shell
 from tests.kit.e2e.summaries import binding, edge, manifests
@@ -23,24 +22,35 @@ PLACEMENT: Raw = {
 }
 
 
-@pytest.fixture
-def scheduled(hub: Hub, tmp_path: Path) -> Iterator[None]:
+@contextmanager
+def scheduling(hub: Hub, tmp_path: Path) -> Iterator[None]:
     where = ("--espw-path", "root:espw", "--kubeconfig", str(hub.kubeconfig))
     command = [SKERRY, "controllers", *where, "--only", "edge-scheduler"]
     with (tmp_path / "controllers.log").open("wb") as log:
         running = subprocess.Popen(
             [*command, "--server-bind-address", "127.0.0.1:0"], stdout=log, stderr=log
         )
-    yield
-    running.terminate()
-    running.wait(timeout=60)
+    try:
+        yield
+    finally:
+        running.terminate()
+        running.wait(timeout=60)
 
 
-@pytest.mark.usefixtures("scheduled")
 def test_the_story_of_a_placement_says_who_and_why(
-    hub: Hub, shell_at: Callable[[Hub], Shell]
+    hub: Hub, shell_at: Callable[[Hub], Shell], tmp_path: Path
 ) -> None:
     shell = shell_at(hub)
+    edge_api = binding("bind-espw", "root:espw", "edge.kcp.io")
+    shell("kubectl ws root; kubectl ws create imw\nkubectl ws root; kubectl ws create shop")
+    shell(f"kubectl ws root:imw; {manifests(edge_api, *edge('oslo'), *edge('rome'))}")
+    shell(f"kubectl ws root:shop; {manifests(edge_api)}\n{manifests(PLACEMENT)}")
+    # It finds both Locations at once, and so they join in one record.
+    with scheduling(hub, tmp_path):
+        _story(shell)
+
+
+def _story(shell: Shell) -> None:
 
     def at(workspace: str, script: str, *, code: int = 0) -> str:
         return shell(f"kubectl ws {workspace} >/dev/null\n{script}", code=code)
@@ -53,10 +63,6 @@ def test_the_story_of_a_placement_says_who_and_why(
     def records() -> int:
         return len(at("root:shop", "kubectl get dr -o name").splitlines())
 
-    edge_api = binding("bind-espw", "root:espw", "edge.kcp.io")
-    at("root", "kubectl ws create imw\nkubectl ws create shop")
-    at("root:imw", manifests(edge_api, *edge("oslo"), *edge("rome")))
-    at("root:shop", f"{manifests(edge_api)}\n{manifests(PLACEMENT)}")
     joined = [
         "Joined",
         "2",

@@ -167,9 +167,9 @@ def test_compute_is_bound_once_somebody_is_ready_to_run_it(hub: Hub, shell_at: M
     now = "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     beat = f"""'{{"status":{{"lastSyncerHeartbeatTime":"'{now}'"}}}}'"""
     shell("kubectl ws here")
-    early = shell("kubectl kcp bind compute root:edges --timeout 1s --name early", code=1)
+    early = "kubectl kcp bind compute root:edges --timeout 1s --name early 2>&1 && false || true"
     wanted = "placement is not scheduled: No SyncTarget is ready or non evicting"
-    assert f'error: placement "early" not ready: {wanted}\n' in early
+    until(shell, early, f'error: placement "early" not ready: {wanted}\n')
     shell(
         "kubectl ws ..; kubectl patch synctarget t --type merge --subresource status "
         f"-p {beat}; kubectl ws here"
@@ -177,11 +177,10 @@ def test_compute_is_bound_once_somebody_is_ready_to_run_it(hub: Hub, shell_at: M
     name = shell("kubectl kcp bind compute root:edges 2>/dev/null").split()[1]
     again = shell("kubectl kcp bind compute root:edges")
     assert again == f'Placement "{name}" is ready.\nplacement {name} already exists.\n'
-    chosen = shell(f"kubectl get placement {name} -o jsonpath='{{.status}}'")
-    assert '"phase":"Bound"' in chosen
-    assert '"locationName":"default"' in chosen
-    annotations = shell("kubectl get namespace default -o jsonpath='{.metadata.annotations}'")
-    assert '"scheduling.kcp.io/placement":""' in annotations
+    status = f"kubectl get placement {name} -o jsonpath='{{.status}}'"
+    assert '"locationName":"default"' in until(shell, status, '"phase":"Bound"')
+    annotations = "kubectl get namespace default -o jsonpath='{.metadata.annotations}'"
+    until(shell, annotations, '"scheduling.kcp.io/placement":""')
     shell("kubectl delete placements --all")
 
 

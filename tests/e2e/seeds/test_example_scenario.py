@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 import yaml
@@ -21,6 +23,7 @@ from tests.kit.seeds.likeness import document, missing, said, table
 pytestmark = pytest.mark.long
 
 StartHub = Callable[[], Background]
+_PATIENCE_SECONDS = 60.0
 TARGETS = {"florin": "sync-target-f", "guilder": "sync-target-g"}
 
 
@@ -93,6 +96,13 @@ def translate(terminal: Terminal) -> None:
     translator.until('"Created SyncerConfig"', times=2)
 
 
+def comes(terminal: Terminal, look: str, wanted: str, read: Callable[[str], Any]) -> None:
+    """Look until what is printed is what the document shows, which was looked at by people."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while (seen := read(terminal(look))) != read(wanted):
+        assert time.monotonic() < deadline, seen
+
+
 def start_syncers(terminal: Terminal) -> None:
     for edge, target in TARGETS.items():
         terminal(f"skerry edge bootstrap {target} --imw root:imw-1 -o {edge}-hub.kubeconfig")
@@ -147,20 +157,17 @@ def stage_3(terminal: Terminal, mailboxes: dict[str, str]) -> None:
     translate(terminal)
     inside = 'Current workspace is "root:espw:{}" (type root:universal).\n'
     name = mailboxes[TARGETS["florin"]]
-    entered, config, namespaces, deployments = terminal.play(
-        [block.format(mailbox=name) for block in blocks.STAGE_3_FLORIN]
-    )
-    assert entered == inside.format(name)
-    assert document(config) == document(shown.STAGE_3_SYNCER_CONFIG)
-    assert table(namespaces) == table(shown.STAGE_3_FLORIN_NAMESPACES)
-    assert table(deployments) == table(shown.STAGE_3_FLORIN_DEPLOYMENTS)
+    enter, *looks = (block.format(mailbox=name) for block in blocks.STAGE_3_FLORIN)
+    assert terminal(enter) == inside.format(name)
+    config, namespaces, deployments = looks
+    comes(terminal, config, shown.STAGE_3_SYNCER_CONFIG, document)
+    comes(terminal, namespaces, shown.STAGE_3_FLORIN_NAMESPACES, table)
+    comes(terminal, deployments, shown.STAGE_3_FLORIN_DEPLOYMENTS, table)
     name = mailboxes[TARGETS["guilder"]]
-    left, entered, deployments = terminal.play(
-        [block.format(mailbox=name) for block in blocks.STAGE_3_GUILDER]
-    )
-    assert left == 'Current workspace is "root:espw".\n'
-    assert entered == inside.format(name)
-    assert table(deployments) == table(shown.STAGE_3_GUILDER_DEPLOYMENTS)
+    leave, enter, look = (block.format(mailbox=name) for block in blocks.STAGE_3_GUILDER)
+    assert terminal(leave) == 'Current workspace is "root:espw".\n'
+    assert terminal(enter) == inside.format(name)
+    comes(terminal, look, shown.STAGE_3_GUILDER_DEPLOYMENTS, table)
 
 
 def stage_4(terminal: Terminal, ports: dict[int, int]) -> None:
@@ -174,7 +181,9 @@ def stage_4(terminal: Terminal, ports: dict[int, int]) -> None:
             printed = terminal.play(looked)
             assert [*map(table, printed)] == [*map(table, seen)]
     for port, word in ((8081, "common"), (8082, "special"), (8083, "common")):
-        page = terminal(f"curl http://localhost:{ports[port]} 2>/dev/null")
+        # A pod without a readiness probe is available before its server listens.
+        patiently = "curl --silent --retry 30 --retry-delay 1 --retry-all-errors"
+        page = terminal(f"{patiently} http://localhost:{ports[port]}")
         assert page == shown.PAGE.format(word=word)
 
 

@@ -179,12 +179,16 @@ def test_the_owner_reads_at_the_hub_what_goes_wrong_at_the_edge(terminal: Termin
 
     until(terminal, "kubectl get edgeplacement all -o json", condemned)
 
-    explained = terminal("skerry explain placement all")
-    assert "no ingress controller runs" in explained
-    assert "ImagePullBackOff" in explained
-    assert "exit code 7: cannot open the till" in explained
-    assert large in explained
-    assert "NotOurs" in explained
+    wanted = (
+        "no ingress controller runs",
+        "ImagePullBackOff",
+        "exit code 7: cannot open the till",
+        large,
+        "NotOurs",
+    )
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while missing := [w for w in wanted if w not in terminal("skerry explain placement all")]:
+        assert time.monotonic() < deadline, missing
 
     # What was missing comes, and the cause goes.
     terminal(applied(config_map("settings", a="1"), deployment("lacking", command=["sleep", "99"])))

@@ -108,6 +108,12 @@ def row(shell: Terminal, command: str, name: str) -> tuple[str, list[str]]:
     return " ".join(header.split()), found.split()[:-1]
 
 
+def announced(events: Any, name: str) -> bool:
+    """Tell whether the placement was said to be ready, and to be out of reach."""
+    about = (each for each in events["items"] if each["involvedObject"]["name"] == name)
+    return {"Ready", "NoneReachable"} <= {each["reason"] for each in about}
+
+
 def lost(shell: Terminal, edge: str) -> None:
     """Wait until the hub says that nothing is known of *edge*, wherever it is asked."""
     get = "kubectl -n web get ss all-deployments-site -o json"
@@ -144,6 +150,9 @@ def test_nothing_is_known_of_an_edge_that_is_not_heard_of(terminal: Terminal) ->
     placement = json.loads(terminal("kubectl get epl all -o json"))
     assert placement["status"]["observedGeneration"] == placement["metadata"]["generation"]
     assert conditions(placement)["Held"]["status"] == "False"
+    # Placement and summaries are written each at its own pace.
+    for name, field in (("deployments-site", "healthy"), ("resourcequotas-most", "delivered")):
+        terminal(f"kubectl wait --for=jsonpath='{{.{field}}}'=2 -n web ss/all-{name} --timeout=60s")
     header, shown = row(terminal, "kubectl -n web get ss", "all-deployments-site")
     assert header == ("NAME KIND OBJECT DESTINATIONS DELIVERED HEALTHY UNHEALTHY UNKNOWN AGE")
     assert shown == ["all-deployments-site", "Deployment", "site", "2", "2", "2", "0", "0"]
@@ -156,8 +165,11 @@ def test_nothing_is_known_of_an_edge_that_is_not_heard_of(terminal: Terminal) ->
 
     # It comes back, and everything is as it was.
     south = syncer(terminal, "south")
-    terminal("kubectl wait --for=jsonpath='{.healthy}'=2 -n web ss/all-deployments-site")
-    terminal("kubectl wait --for=jsonpath='{.status.healthyDestinations}'=2 epl/all")
+    for path, what in (
+        ("{.healthy}", "-n web ss/all-deployments-site"),
+        ("{.status.healthyDestinations}", "epl/all"),
+    ):
+        terminal(f"kubectl wait --for=jsonpath='{path}'=2 {what} --timeout=60s")
 
     # The edge goes, and its syncer stays: that knows nothing of it either.
     terminal("skerry edge delete south")
@@ -178,6 +190,5 @@ def test_nothing_is_known_of_an_edge_that_is_not_heard_of(terminal: Terminal) ->
         "Delivered": "Unknown",
         "Healthy": "Unknown",
     }
-    events = json.loads(terminal("kubectl get events -o json"))["items"]
-    reasons = {each["reason"] for each in events if each["involvedObject"]["name"] == "all"}
-    assert {"Ready", "NoneReachable"} <= reasons
+    # Events follow what they tell of.
+    until(terminal, "kubectl get events -o json", lambda found: announced(found, "all"))

@@ -58,7 +58,7 @@ ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterrolebindings")
 _BIN = Path(sys.executable).parent
 # Short enough for three renewals in a test, long enough that a busy machine renews in time.
-LIFETIME_SECONDS = 3
+LIFETIME_SECONDS = 6
 # What lets somebody approve and revoke the edges of one inventory workspace, and nothing else.
 GATEKEEPER = [
     {"nonResourceURLs": ["/"], "verbs": ["access"]},

@@ -13,13 +13,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 _BIN = Path(sys.executable).parent
 # Generous: a busy machine is slow, and only a failing test waits this long.
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 120
 
 
 class Background:
@@ -74,6 +74,15 @@ class Background:
             f"{self._words} did not say {pattern!r} {times} times: {printed}"
         )
         return heard
+
+    def until_said(self, missing: Callable[[list[str]], list[str]], since: int = 0) -> None:
+        """Wait until nothing is *missing* any more in the lines from *since* on."""
+        with self._news:
+            self._news.wait_for(
+                lambda: self._ended or not missing(self._lines[since:]), timeout=_PATIENCE_SECONDS
+            )
+            lines = self._lines[since:]
+        assert missing(lines) == [], "\n".join(lines)
 
     def interrupt(self) -> None:
         """Press ``^C``, if that was not done before; ending so is ending well, and quietly."""
