@@ -256,6 +256,9 @@ CONFLICT_FREE: Final = "ConflictFree"
 DELIVERED: Final = "Delivered"
 HEALTHY: Final = "Healthy"
 READY: Final = "Ready"
+# Why not: not everywhere yet, and somewhere not as it should be.
+NOT_DELIVERED: Final = "NotDelivered"
+UNHEALTHY: Final = "Unhealthy"
 # Said by earlier versions of the translator; found in stored objects and dropped.
 TRANSLATED: Final = "Translated"
 

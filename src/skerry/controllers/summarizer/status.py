@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from skerry.api.edge import EDGE_PLACEMENTS, HEARD_AGAIN, HELD, LEASE_LAPSED, READY
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    HEARD_AGAIN,
+    HELD,
+    LEASE_LAPSED,
+    NOT_DELIVERED,
+    READY,
+)
 from skerry.api.objects import Object
 from skerry.controllers.summarizer.observe import ObservedPlacement
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.summary.conditions import (
     NO_DESTINATIONS,
-    NOT_DELIVERED,
     PENDING,
     placement_conditions,
     unknown_destinations,

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from skerry.api.edge import HEALTHY
+from skerry.api.edge import HEALTHY, NOT_DELIVERED, UNHEALTHY
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName
 from skerry.kit.text import one_line
-from skerry.logic.fleet.summary.conditions import NOT_DELIVERED, UNHEALTHY
 from skerry.logic.machinery.printing.durations import parse_time
 
 Raw = Mapping[str, Any]

@@ -20,9 +20,11 @@ from skerry.api.edge import (
     DELIVERED,
     HEALTHY,
     HELD,
+    NOT_DELIVERED,
     READY,
     REMOVALS_HELD,
     SCHEDULED,
+    UNHEALTHY,
 )
 from skerry.api.objects import Object
 from skerry.logic.fleet.summary.standing import MAX_NAMED, Standing, Worst
@@ -33,8 +35,6 @@ _CONJUNCTION = (SCHEDULED, DELIVERED, HEALTHY, CONFLICT_FREE, HELD)
 
 NO_DESTINATIONS: Final = "NoDestinations"
 NONE_REACHABLE: Final = "NoneReachable"
-NOT_DELIVERED: Final = "NotDelivered"
-UNHEALTHY: Final = "Unhealthy"
 PENDING: Final = "Pending"
 NOTHING_HELD: Final = "NothingHeld"
 
