@@ -16,6 +16,36 @@ settings.register_profile("explore", _ANY_PACE, max_examples=1000)
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what is marked as long: at the end, one worker would be at it alone."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Begin with what is marked as long, and keep together what shares something.
+
+    At the end, one worker would be at a long test alone. A server that the tests of a module share
+    is started by each worker that gets one of them, so one worker gets them all. Unit tests are
+    handed out by module as well, because a message for each would cost as much as the test.
+    """
+    items.sort(key=_rank)
+    for item in items:
+        if _is_unit(item) or _shares(item):
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _rank(item: pytest.Item) -> int:
+    if item.get_closest_marker("long") is not None:
+        return 0
+    return 2 if _is_unit(item) else 1
+
+
+def _is_unit(item: pytest.Item) -> bool:
+    return item.nodeid.startswith("tests/unit/")
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Tell whether a test uses what is made once for its module."""
+    info = getattr(item, "_fixtureinfo", None)
+    definitions = info.name2fixturedefs.values() if info is not None else ()
+    return any(found[-1].scope == "module" for found in definitions if found)
+
+
+def _group(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")

@@ -22,12 +22,6 @@ from skerry.edge.agent.processes import Process, alive
 from tests.kit.e2e.processes import refuse_old_kubectl
 from tests.kit.ports import free_ports
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _kubectl() -> None:
-    refuse_old_kubectl()
-
-
 FLORIN = """\
 kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
@@ -166,6 +160,7 @@ def eventually_page(port: int, seconds: float = 60.0) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
+    refuse_old_kubectl()
     found = Machine(tmp_path)
     yield found
     edges = tmp_path / ".skerry" / "edges"
