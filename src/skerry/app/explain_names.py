@@ -9,7 +9,6 @@ from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
-from skerry.logic.fleet.summary.selection import reports_status
 from skerry.runtime.discovery import ServedTypes
 
 
@@ -25,6 +24,9 @@ def travels(info: ResourceInfo) -> bool:
 
 def kinds_with_status(types: ServedTypes) -> frozenset[GroupResource]:
     """Return the kinds on which edges report."""
+    # Only here: most who ask a hub would load the tables that count, and not use them.
+    from skerry.logic.fleet.summary.selection import reports_status
+
     return frozenset(
         info.group_resource
         for info in types.preferred().values()

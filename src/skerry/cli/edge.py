@@ -15,9 +15,6 @@ from skerry.app.edge_config import RUNTIMES, EdgeConfig, EdgeConfigError
 from skerry.app.edge_process import EdgeError, EdgeProcess
 from skerry.app.kubeconfig_files import load, remove
 from skerry.cli.columns import print_columns
-from skerry.cli.edge_holds import accept_store, adopt, approve_deletions
-from skerry.cli.edge_identity import approve, bootstrap, manifest, revoke
-from skerry.cli.edge_join import join
 from skerry.cli.embedded_edges import (
     configuration,
     edge_home,
@@ -27,8 +24,20 @@ from skerry.cli.embedded_edges import (
     start_edge,
 )
 from skerry.cli.extras import require_extra
+from skerry.cli.lazy import LazyGroup
 from skerry.wire.kubeconfig import KubeconfigError
 
+# What speaks to a hub.
+_MODULES = {
+    "accept-store": "edge_holds",
+    "adopt": "edge_holds",
+    "approve": "edge_identity",
+    "approve-deletions": "edge_holds",
+    "bootstrap": "edge_identity",
+    "join": "edge_join",
+    "manifest": "edge_identity",
+    "revoke": "edge_identity",
+}
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -63,19 +72,17 @@ _kubeconfig_option = click.option(
 
 
 @click.group(
+    cls=LazyGroup,
+    modules=_MODULES,
     epilog="""\b
 Examples:
   skerry edge create florin --config florin-config.yaml
   kubectl --context kind-florin get nodes
   skerry edge delete florin
-"""
+""",
 )
 def edge() -> None:
     """Run edge clusters on this machine, without a container engine; join edges to a hub."""
-
-
-for command in (bootstrap, join, approve, manifest, revoke, approve_deletions, accept_store, adopt):
-    edge.add_command(command)
 
 
 @edge.command(

@@ -6,9 +6,11 @@ and read here from the metadata of the installation; only the commands that need
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 EXIT_CODE = 3
@@ -63,11 +65,40 @@ def missing_extra(extras: Sequence[str]) -> str:
     """Return the extra to install, where none of *extras* is complete; empty where one is."""
     if not extras:
         return ""
-    requirements = _requirements()
+    described = described_distributions(sys.path)
+    if _PROJECT in described:
+        text = (described[_PROJECT] / "METADATA").read_text()
+        requirements: Sequence[str] = re.findall(r"^Requires-Dist: (.*)$", text, re.MULTILINE)
+    else:
+        requirements = _requirements()
     complete = any(
-        all(_is_installed(name) for name in packages_of(extra, requirements)) for extra in extras
+        all(
+            normalized(name) in described or _is_installed(name)
+            for name in packages_of(extra, requirements)
+        )
+        for extra in extras
     )
     return "" if complete else extras[0]
+
+
+def described_distributions(places: Sequence[str]) -> dict[str, Path]:
+    """Return the folders that describe what is installed below *places*, by normalized name.
+
+    Found by their names: ``importlib.metadata``, which knows of other ways to be installed, takes
+    longer to load than a small command to run.
+    """
+    found: dict[str, Path] = {}
+    for place in places:
+        if place.endswith("site-packages") and Path(place).is_dir():
+            for name in os.listdir(place):
+                if name.endswith(".dist-info"):
+                    found.setdefault(normalized(name.partition("-")[0]), Path(place, name))
+    return found
+
+
+def normalized(distribution: str) -> str:
+    """Return the name of a distribution as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def require_extra(command: str, *extras: str) -> None:
@@ -84,7 +115,7 @@ def refuse(command: str, extra: str) -> NoReturn:
 
 def _requirements() -> Sequence[str]:
     """Return what the installation declares; a source tree on a path declares nothing."""
-    # Only here, as below: loading it takes longer than a plugin of kubectl has.
+    # Only here, as below: for what cannot be seen by looking.
     from importlib import metadata
 
     try:

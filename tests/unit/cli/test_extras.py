@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from skerry.cli.extras import EXTRAS_OF_COMMANDS, packages_of
+from skerry.cli.extras import (
+    EXTRAS_OF_COMMANDS,
+    described_distributions,
+    normalized,
+    packages_of,
+)
 from skerry.cli.main import main
 
 ROOT = Path(__file__).parents[3]
@@ -86,3 +91,27 @@ def test_a_command_of_the_base_installation_loads_nothing_of_a_hub(words: list[s
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: skerry")
+
+
+def test_what_is_installed_is_found_by_looking(tmp_path: Path) -> None:
+    described = described_distributions(sys.path)
+    assert {normalized(name) for name in packages_of("all", REQUIREMENTS)} <= described.keys()
+    place = tmp_path / "site-packages"
+    (place / "Some_Thing-1.0.dist-info").mkdir(parents=True)
+    (place / "other").mkdir()
+    assert described_distributions([str(place), "", "/nonexistent/site-packages"]) == {
+        "some-thing": place / "Some_Thing-1.0.dist-info"
+    }
+
+
+def test_a_small_command_loads_neither_metadata_nor_what_joins_edges() -> None:
+    """Both take longer to load than the command to run."""
+    for words in (["edge", "list"], ["up", "--help"]):
+        unwanted = "importlib.metadata,skerry.app.edge_join,skerry.app.edge_holds"
+        program = f"import sys; sys.argv = ['skerry', *{words!r}]; unwanted = {unwanted!r}; "
+        program += "from skerry.cli.main import main; main(standalone_mode=False); "
+        program += "print('loaded', *(m for m in unwanted.split(',') if m in sys.modules))"
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "loaded"
