@@ -6,7 +6,7 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,17 +21,21 @@ from skerry.api.errors import (
     NotFound,
     Unauthorized,
 )
+from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import ApiServer
 from skerry.app.console_decisions import ConsoleDecisions
+from skerry.app.console_desk import console_desk
+from skerry.app.console_feed import run_feed
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError
 from skerry.app.core_controllers import embedded_transport
+from skerry.app.hub_server import HubServer
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339
-from skerry.server.access import Authenticator
+from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.engine import Recorder
 from skerry.server.extensions import CONSOLE_CODES, CONSOLE_SESSIONS, ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Peer, Request, Response
@@ -44,7 +48,8 @@ from skerry.server.security.tls import LiveContext
 from skerry.server.user import User
 from skerry.server.workspaces.routing import cluster_of_token
 from skerry.web.assets import read_assets
-from skerry.web.desk import Desk
+from skerry.web.eyes import Eyes, Rights
+from skerry.web.feed import Feed
 from skerry.web.pace import Pace
 from skerry.web.sessions import Session, Sessions
 from skerry.web.site import HEADERS, Around, Site
@@ -99,6 +104,7 @@ class Console:
         settings: ServerSettings,
         hub_url: str,
         authenticator: Authenticator,
+        authorizer: Authorizer,
         recorder: Recorder,
         clock: Clock,
         ids: IdSource,
@@ -106,21 +112,27 @@ class Console:
         self._settings = settings
         self._host = urlsplit(hub_url).hostname or ""
         self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._ids = ids
         self._recorder = recorder
         self._clock = clock
         self._pace = Pace(clock)
         self.sessions = Sessions(clock, ids, self._ended)
         self.url = ""
+        # Counts changes of rights; what somebody may see is asked again whenever it differs.
+        self.rights_version = 0
+        self._feed = Feed()
         self._http: HttpServer | None = None
 
     def extensions(self) -> dict[str, ExtensionHandler]:
         """Return what the API's own port answers about the console."""
         return {CONSOLE_CODES: self._codes, CONSOLE_SESSIONS: self._listed}
 
-    async def listen(self, authorities: Authorities, api: ApiServer) -> None:
+    async def listen(self, authorities: Authorities, api: HubServer) -> None:
         """Take the port; ConsoleError when it cannot be had, or the certificate not be used."""
         settings = self._settings
-        desk = Desk(questions=questions_of(api), facts=lambda: console_facts(api))
+        desk = console_desk(self._feed, self._eyes(api), self._clock, questions_of(api))
+        desk = replace(desk, facts=lambda: facts_of(api))
         around = Around(self._by_token, self._record, self._audit, self._names)
         site = Site(read_assets(), self.sessions, desk, self._pace, self._clock, around)
         self._http = HttpServer(site.handle, _HTTP)
@@ -139,12 +151,31 @@ class Console:
         self.url = f"https://{host}:{port}"
         log.info("console ready", v=0, url=self.url)
 
-    async def run(self) -> None:
-        """Keep sessions' time until cancelled; then close the listener."""
+    def rights_changed(self) -> None:
+        """Have everybody's views look again what they may show."""
+        self.rights_version += 1
+
+    def _eyes(self, api: HubServer) -> Eyes:
+        authorizer = self._authorizer
+
+        def may(user: User, cluster: str, verb: str, gvr: GroupVersionResource) -> bool:
+            asked = Attributes(cluster, verb, gvr.group, gvr.version, gvr.resource)
+            return authorizer.authorize(user, asked).allowed
+
+        state = api.state
+        # Workspaces come and go as well, and with them who may enter.
+        rights = Rights(
+            may, lambda: (self.rights_version, len(state.clusters)), state.path_of, state.resolve
+        )
+        return Eyes(self._feed, rights)
+
+    async def run(self, api: ApiServer) -> None:
+        """Keep sessions' time and the feed until cancelled; then close the listener."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._pace.run())
                 tasks.create_task(self._expire())
+                tasks.create_task(run_feed(self._feed, api, self._clock, self._ids))
         finally:
             if self._http is not None:
                 await self._http.stop(self._settings.drain_seconds)
@@ -180,6 +211,8 @@ class Console:
         if request.method != "POST":
             raise MethodNotAllowed
         user = person(visit.user)
+        # By the time a browser is there, the fleet has been read.
+        self._feed.wanted.set()
         credential = _credential(self._authenticator, request, visit.cluster)
         code, expires = self.sessions.issue(user, credential)
         document = {"code": code, "url": self.url, "expires": rfc3339(expires)}
@@ -251,7 +284,7 @@ def given_context(certificate: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
-def console_facts(api: ApiServer) -> Mapping[str, object]:
+def facts_of(api: ApiServer) -> Mapping[str, object]:
     """Return what a hello says of the hub."""
     version = {"version": skerry.__version__}
     return {**version, "store": api.store.identity, "revision": api.dispatcher.position}

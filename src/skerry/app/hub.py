@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
+from skerry.server.open_streams import OpenStreams
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.tokens import DEFAULT_ISSUER, HUB_ISSUER
@@ -135,7 +137,8 @@ async def _hub_assembly(
     await api.prepare()
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)
-    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_inert, streams.recheck)
+    changed = _rechecking(streams, console)
+    await follow_rbac(f.security.rbac, f.store, api.dispatcher, is_inert, changed)
     follow_accounts(f.security.authentication, streams, api.dispatcher)
 
     started = asyncio.Event()
@@ -157,7 +160,7 @@ async def _hub_assembly(
             await console.listen(authorities, api)
         except ConsoleError as error:
             raise StartError(str(error)) from error
-        beside.append(console.run)
+        beside.append(partial(console.run, api))
     note_console(f.settings.data_dir, "" if console is None else console.url)
     return ServerAssembly(
         api,
@@ -186,6 +189,18 @@ def _admin_entries(url: str, authorities: Authorities, tokens: Mapping[str, str]
     )
 
 
+def _rechecking(streams: OpenStreams, console: Console | None) -> Callable[[], None]:
+    """Return what is called when rights have changed."""
+    if console is None:
+        return streams.recheck
+
+    def changed() -> None:
+        streams.recheck()
+        console.rights_changed()
+
+    return changed
+
+
 def _console(deps: ServerDeps) -> Console | None:
     """Return the hub's console, where it is to have one."""
     if deps.settings.console_port is None:
@@ -197,6 +212,7 @@ def _console(deps: ServerDeps) -> Console | None:
         deps.settings,
         deps.url,
         deps.security.authentication,
+        deps.security.authorizer,
         deps.observability.recorder,
         deps.clock,
         deps.ids,

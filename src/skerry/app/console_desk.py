@@ -1,0 +1,47 @@
+"""What the console shows, put together: views of the feed, and what is asked about the feed.
+
+Other questions are answered over the hub's own API, as whoever asks (``console_questions``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from skerry.kit.clock import Clock
+from skerry.server.user import User
+from skerry.web.desk import Desk, Opening, Question, Subscription
+from skerry.web.eyes import Eyes
+from skerry.web.feed import Feed
+from skerry.web.fleet_view import EdgeView, FleetView, PlacementView, cell
+from skerry.web.placements_view import PlacementsView, found_by_name
+
+
+def console_desk(feed: Feed, eyes: Eyes, clock: Clock, questions: Mapping[str, Question]) -> Desk:
+    """Return everything that a tab can be shown, and every question it may ask."""
+
+    async def search(user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        await feed.ready()
+        return {"results": found_by_name(feed, eyes, user, given)}
+
+    async def cell_of(user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        await feed.ready()
+        return cell(feed, eyes, user, given)
+
+    return Desk(_openings(feed, eyes, clock), {**questions, "search": search, "cell": cell_of})
+
+
+def _openings(feed: Feed, eyes: Eyes, clock: Clock) -> dict[str, Opening]:
+    def opening(make: Callable[[User, Mapping[str, Any]], Subscription]) -> Opening:
+        async def opened(user: User, view: Mapping[str, Any]) -> Subscription:
+            await feed.ready()
+            return make(user, view)
+
+        return opened
+
+    return {
+        "fleet": opening(lambda user, view: FleetView(feed, eyes, user, view, clock.monotonic)),
+        "placements": opening(lambda user, view: PlacementsView(feed, eyes, user, view)),
+        "placement": opening(lambda user, view: PlacementView(feed, eyes, user, view)),
+        "edge": opening(lambda user, view: EdgeView(feed, eyes, user, view)),
+    }
