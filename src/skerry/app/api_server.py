@@ -25,6 +25,7 @@ from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
 from skerry.server.admission.namespaces import NamespaceLifecycle
+from skerry.server.admission.nodes import NodeRestriction
 from skerry.server.admission.operation import Admission, Chain, Validation, Validations
 from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.pods import (
@@ -294,13 +295,17 @@ class ApiServer:
     def _rules(self, parts: Parts) -> tuple[list[Admission], list[Admission]]:
         """Return the rules that go before mutating webhooks, and those that come after."""
         store = parts.store
-        storage = (DefaultStorageClass(self.storage_classes), StorageProtection())
+        cluster = (
+            NodeRestriction(store),
+            DefaultStorageClass(self.storage_classes),
+            StorageProtection(),
+        )
         return [
             NamespaceLifecycle(store, self.namespaces),
             ServiceAccountAdmission(store),
             PriorityAdmission(self.priority_classes),
             DefaultTolerations(),
-            *(storage if parts.runs_pods else ()),
+            *(cluster if parts.runs_pods else ()),
             LimitRanger(self.limit_ranges),
         ], [
             ServiceAllocation(store, parts.service_network),

@@ -30,6 +30,7 @@ from skerry.server.security.client_certificates import (
     SpecialCertificates,
     has_serial,
 )
+from skerry.server.security.nodes import NodeAuthorizer, NodeGraph
 from skerry.server.security.oidc import OidcTokens
 from skerry.server.security.revoked_certificates import RevokedCertificates
 from skerry.server.security.signing_rotation import Authorities
@@ -68,6 +69,8 @@ class Security:
     revoked: RevokedCertificates
     # What runs beside the server.
     chores: Sequence[Chore] = ()
+    # What kubelets may read, where kubelets come.
+    nodes: NodeGraph | None = None
 
 
 def build_security(
@@ -78,8 +81,11 @@ def build_security(
     ids: IdSource,
 ) -> Security:
     """Put the security of a plain server together; keys are kept where its authorities are."""
-    rbac = RbacAuthorizer()
-    return security_with(settings, authorities, store, clock, ids, rbac, rbac)
+    rbac, graph = RbacAuthorizer(), NodeGraph()
+    nodes = NodeAuthorizer(graph, rbac)
+    security = security_with(settings, authorities, store, clock, ids, rbac, nodes)
+    security.nodes = graph
+    return security
 
 
 def security_with(

@@ -300,6 +300,8 @@ async def plain_assembly(
     await api.prepare(bootstrap_objects())
     streams = api.engine.streams
     await follow_rbac(f.security.rbac, f.store, api.dispatcher, changed=streams.recheck)
+    if f.security.nodes is not None:
+        await f.security.nodes.follow(f.store, api.dispatcher)
     follow_accounts(f.security.authentication, streams, api.dispatcher)
     assembly = ServerAssembly(
         api,

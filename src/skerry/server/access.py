@@ -26,6 +26,8 @@ class Attributes(msgspec.Struct, frozen=True, gc=False):
     namespace: str = ""
     name: str = ""
     path: str = ""
+    # The one node whose pods a list or watch selects.
+    selected_node: str = ""
     # In the name of a permission claim on a type of this identity: whoever binds the claiming
     # export has agreed to it, so that only policies of the type's own exporters stand against it.
     claimed: str = ""

@@ -395,6 +395,7 @@ def attributes_of(info: RequestInfo) -> Attributes:
         subresource=info.subresource,
         namespace=info.namespace,
         name=info.name or info.selected_name,
+        selected_node=info.selected_node,
     )
 
 

@@ -43,6 +43,8 @@ class RequestInfo(msgspec.Struct, frozen=True, gc=False):
     rest: str = ""
     # The one name a list or watch selects: a right to that name is enough for it.
     selected_name: str = ""
+    # The one node whose pods it selects.
+    selected_node: str = ""
 
     @property
     def gvr(self) -> GroupVersionResource:
@@ -94,21 +96,22 @@ def _resource_info(
         namespace=namespace if resource != "namespaces" or name != namespace else name,
         name=name,
         rest="/".join(rest[3:]),
-        selected_name=_selected_name(verb, query),
+        selected_name=_selected(verb, query, "metadata.name"),
+        selected_node=_selected(verb, query, "spec.nodeName") if resource == "pods" else "",
     )
 
 
-def _selected_name(verb: str, query: dict[str, str]) -> str:
+def _selected(verb: str, query: dict[str, str], field: str) -> str:
     selector = query.get("fieldSelector")
     if not selector or verb not in ("list", "watch"):
         return ""
-    return selected_name(selector)
+    return selected_name(selector, field)
 
 
-def selected_name(selector: str) -> str:
+def selected_name(selector: str, field: str = "metadata.name") -> str:
     """Return the one name a field selector selects; empty when it selects by anything else."""
     try:
-        return FieldSelector.parse(selector).exact("metadata.name") or ""
+        return FieldSelector.parse(selector).exact(field) or ""
     except SelectorError:
         # Whoever lists will say what is wrong with it.
         return ""

@@ -9,6 +9,7 @@ from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, NotFoun
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.timestamps import rfc3339
+from skerry.server.admission.nodes import refuse_token
 from skerry.server.codec import decode, dump
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare
@@ -42,7 +43,8 @@ class TokenHandler:
         spec: dict[str, Any] = obj.get("spec") or {}
         self._refuse(call, spec)
         account = await self._find(call, "", "serviceaccounts", call.namespace, call.info.name)
-        bound, node = await self._bound(call, spec.get("boundObjectRef"))
+        bound, node, pod = await self._bound(call, spec.get("boundObjectRef"))
+        refuse_token(call, spec, pod)
         wanted = spec.get("expirationSeconds") or _USUAL_SECONDS
         seconds = min(wanted, self._max_seconds)
         if seconds < wanted:
@@ -104,10 +106,10 @@ class TokenHandler:
 
     async def _bound(
         self, call: Call, reference: dict[str, Any] | None
-    ) -> tuple[BoundObject | None, BoundObject | None]:
-        """Return the object a token is bound to, and the node of a bound pod."""
+    ) -> tuple[BoundObject | None, BoundObject | None, Object | None]:
+        """Return the object a token is bound to, the node of a bound pod, and that pod."""
         if not reference:
-            return None, None
+            return None, None, None
         kind, name = reference.get("kind", ""), reference.get("name", "")
         if kind not in _BINDABLE:
             raise BadRequest(f'cannot bind token to object of type "{kind}"')
@@ -126,7 +128,7 @@ class TokenHandler:
                 node = BoundObject("Node", node_name, found["metadata"]["uid"])
             except NotFound:
                 node = BoundObject("Node", node_name, "")
-        return BoundObject(kind, name, uid), node
+        return BoundObject(kind, name, uid), node, obj if kind == "Pod" else None
 
 
 class TokenReviews:

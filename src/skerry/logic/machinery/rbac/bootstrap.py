@@ -89,7 +89,8 @@ _ADMIN = (
     _on(_ALL, "rolebindings roles", GROUP),
 )
 
-_NODE = (
+# What every kubelet may do, by its role or by the node authorizer.
+NODE_RULES = (
     _on("create", "tokenreviews", "authentication.k8s.io"),
     _on("create", "localsubjectaccessreviews subjectaccessreviews", "authorization.k8s.io"),
     _on(_READ, "services"),
@@ -171,7 +172,7 @@ _CLUSTER_ROLES: Mapping[str, Sequence[Rule]] = {
         _paths("/.well-known/openid-configuration", "/openid/v1/jwks"),
     ),
     "system:auth-delegator": _REVIEWS,
-    "system:node": _NODE,
+    "system:node": NODE_RULES,
     "system:node-bootstrapper": (
         _on("create get list watch", "certificatesigningrequests", "certificates.k8s.io"),
     ),
