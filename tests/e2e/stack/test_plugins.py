@@ -22,11 +22,15 @@ _WORKSPACES = "workspaces.tenancy.kcp.io"
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(tmp_path_factory.mktemp("bin"))
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator[Path]:
     """A hub with its controllers; its kubeconfig."""
     refuse_old_kubectl()
     home = tmp_path_factory.mktemp("up")
-    programs = installed(home / "bin")
     flags = ["--data-dir", str(home / "hub")]
     subprocess.run(
         [programs / "skerry", "up", "--init", "--detach", "--port", "0", *flags],
@@ -37,11 +41,20 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def person(hub: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Person:
+def person(hub: Path, tmp_path: Path, programs: Path, request: pytest.FixtureRequest) -> Person:
     """Somebody in a workspace of their own."""
-    made = Person(tmp_path, hub, installed(tmp_path / "bin"))
+    made = Person(tmp_path, hub, programs)
     made("kubectl ws root")
     made(f"kubectl ws create w{abs(hash(request.node.name)) % 10**8} --enter")
+    return made
+
+
+@pytest.fixture(scope="module")
+def visitor(hub: Path, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Person:
+    """Somebody in a workspace for all tests that leave everything as it was."""
+    made = Person(tmp_path_factory.mktemp("visitor"), hub, programs)
+    made("kubectl ws root")
+    made("kubectl ws create visited --enter")
     return made
 
 
@@ -91,10 +104,9 @@ def test_a_location_is_made_labelled_and_removed_and_nothing_is_said_twice(perso
     ],
 )
 def test_a_mistake_is_reported_in_one_line_and_ends_with_one(
-    hub: Path, tmp_path: Path, words: str, expected: str
+    visitor: Person, words: str, expected: str
 ) -> None:
-    person = Person(tmp_path, hub, installed(tmp_path / "bin"))
-    said = person(f"kubectl kubestellar {words}", code=1)
+    said = visitor(f"kubectl kubestellar {words}", code=1)
     assert said.out == ""
     # kubectl adds a line of its own about the exit code.
     line = said.err.splitlines()[0]
@@ -182,20 +194,19 @@ def test_a_workload_workspace_is_entered_unless_asked_not_to(person: Person) -> 
         "kubectl ws use root:nothere:deeper:still",
     ],
 )
-def test_a_workspace_that_is_missing_is_not_found(person: Person, words: str) -> None:
-    home = person.workspace
-    said = person(words, code=1)
+def test_a_workspace_that_is_missing_is_not_found(visitor: Person, words: str) -> None:
+    said = visitor(words, code=1)
     assert 'workspace "root:nothere" not found' in said.err.splitlines()[0]
-    assert person.workspace == home
+    assert visitor.workspace == "root:visited"
 
 
-def test_a_syncer_of_a_missing_workspace_is_refused_likewise(person: Person) -> None:
+def test_a_syncer_of_a_missing_workspace_is_refused_likewise(visitor: Person) -> None:
     for words in (
         "kubectl kubestellar prep-for-syncer x --imw root:nothere",
         "skerry edge bootstrap x --imw root:nothere",
         "skerry edge revoke x --imw root:nothere",
     ):
-        assert 'workspace "root:nothere" not found' in person(words, code=5).err
+        assert 'workspace "root:nothere" not found' in visitor(words, code=5).err
 
 
 def test_those_without_rights_do_not_learn_what_is_missing(person: Person) -> None:
@@ -226,9 +237,9 @@ def test_those_without_rights_do_not_learn_what_is_missing(person: Person) -> No
     ],
 )
 def test_a_wrong_word_for_a_workspace_is_no_success(
-    person: Person, words: str, expected: str
+    visitor: Person, words: str, expected: str
 ) -> None:
-    said = person(f"kubectl ws {words}", code=1)
+    said = visitor(f"kubectl ws {words}", code=1)
     assert said.out == ""
     assert said.err.startswith(f"Error: {expected}")
 
@@ -241,21 +252,21 @@ def test_what_stands_in_the_way_of_a_syncer_has_its_own_exit_code(person: Person
     assert "root:nowhere is no edge service provider workspace" in said.err
 
 
-def test_without_a_hub_it_is_said_where_to_look(tmp_path: Path) -> None:
+def test_without_a_hub_it_is_said_where_to_look(tmp_path: Path, programs: Path) -> None:
     config = tmp_path / "nowhere"
     config.write_text(
         "{apiVersion: v1, kind: Config, current-context: c,"
         " clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1/clusters/root'}}],"
         " users: [], contexts: [{name: c, context: {cluster: c, user: ''}}]}"
     )
-    person = Person(tmp_path, config, installed(tmp_path / "bin"))
+    person = Person(tmp_path, config, programs)
     said = person("kubectl kubestellar remove wmw x", code=1)
     assert said.err.startswith("kubectl-kubestellar: no hub answers: cannot connect")
     assert "See skerry status" in said.err
 
 
-def test_help_is_no_failure(person: Person) -> None:
-    assert "prep-for-cluster NAME KEY=VALUE" in person("kubectl kubestellar -h").out
+def test_help_is_no_failure(visitor: Person) -> None:
+    assert "prep-for-cluster NAME KEY=VALUE" in visitor("kubectl kubestellar -h").out
 
 
 def test_kubectl_completes_the_plugins_by_what_the_hub_has(person: Person) -> None:

@@ -12,6 +12,7 @@ from skerry.app.edge_identity import apply_object, manifest
 from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, syncer_id
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import load
+from tests.kit.e2e.edges import ForeignEdge
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import (
     CONFIG_MAPS,
@@ -49,9 +50,9 @@ async def as_granted(places: Places, directory: Path) -> SyncerProcess:
 
 
 async def test_the_printed_rights_suffice_and_what_is_missing_is_named(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.configure()
         await granted(places)
         places.syncer = await as_granted(places, tmp_path)

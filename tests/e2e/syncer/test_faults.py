@@ -16,6 +16,7 @@ from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.syncing.delivery import is_delivered
+from tests.kit.e2e.edges import ForeignEdge
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import (
     CONFIG_MAPS,
@@ -61,9 +62,9 @@ async def test_an_edge_wiped_while_its_syncer_runs_gets_everything_again(
 
 
 async def test_a_hub_replaced_by_an_empty_one_deletes_nothing_until_a_person_agrees(
-    tmp_path: Path,
+    tmp_path: Path, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path).running() as places:
+    async with Places(tmp_path, edge=edge).running() as places:
         await begun(places)
         places.hub.stop(signal.SIGKILL)
         wipe(places.hub.data_dir)
@@ -88,9 +89,9 @@ async def test_a_hub_replaced_by_an_empty_one_deletes_nothing_until_a_person_agr
 
 
 async def test_of_two_syncers_with_data_of_their_own_one_works_and_the_other_takes_over(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         await begun(places)
         (tmp_path / "second").mkdir()
         await places.bootstrap()  # one credential is for one key
@@ -117,9 +118,9 @@ async def test_of_two_syncers_with_data_of_their_own_one_works_and_the_other_tak
 
 
 async def test_an_object_the_edge_rejects_for_ever_is_named_and_holds_nothing_up(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}}
         await places.at_edge.create(NAMESPACES, {"metadata": {"name": "shop"}})
         await places.at_edge.create(QUOTAS, quota, "shop")
@@ -164,9 +165,11 @@ async def test_ten_megabytes_of_objects_arrive_and_come_back_without_the_hub(
             await places.arrives(CONFIG_MAPS, name, lambda o: bool(o["data"] == large["data"]))
 
 
-async def test_a_while_without_the_hub_changes_nothing_and_the_rest_follows(tmp_path: Path) -> None:
+async def test_a_while_without_the_hub_changes_nothing_and_the_rest_follows(
+    tmp_path: Path, edge: ForeignEdge
+) -> None:
     # An hour of it, in virtual time: ``tests/sim/test_syncer_faults.py``.
-    async with Places(tmp_path).running() as places:
+    async with Places(tmp_path, edge=edge).running() as places:
         await begun(places)
         places.hub.stop(signal.SIGKILL)
         for _ in range(3):
@@ -200,10 +203,10 @@ def mailbox_controller(hub: Hub, folder: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("skew", [-DAY, DAY], ids=["behind", "ahead"])
 async def test_a_hub_whose_clock_is_a_day_off_is_served_and_knows_who_lives(
-    tmp_path: Path, skew: int
+    tmp_path: Path, skew: int, edge: ForeignEdge
 ) -> None:
     hub = Hub(tmp_path / "hub", "--init", program=(*_SKEWED, str(skew)))
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         places.syncer = places.new_syncer("--heartbeat-seconds", "1")
         with mailbox_controller(hub, tmp_path):
             await begun(places)
@@ -227,9 +230,9 @@ async def test_a_hub_whose_clock_is_a_day_off_is_served_and_knows_who_lives(
 
 
 async def test_a_syncer_whose_clock_is_a_day_off_works_and_is_known_to_live(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         program = (*_SKEWED, str(DAY))
         places.syncer = places.new_syncer("--heartbeat-seconds", "1", program=program)
         with mailbox_controller(hub, tmp_path):

@@ -21,6 +21,7 @@ from skerry.edge.syncer.identity.token import HubToken, claims_of
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.kubeconfig import connect, load
 from skerry.runtime.transport import lines
+from tests.kit.e2e.edges import ForeignEdge
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import CONFIG_MAPS, ESPW, IMW, NAMESPACES, Places, workspace
 
@@ -40,8 +41,10 @@ async def edge_client(places: Places, prefix: str | None = None) -> Client:
     return Client(connect(config))
 
 
-async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hub: Hub) -> None:
-    async with Places(tmp_path, hub).running() as places:
+async def test_an_edge_may_touch_its_mailbox_and_nothing_else(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.configure()
         mine = await edge_client(places)
         await mine.list(NAMESPACES)
@@ -72,8 +75,10 @@ async def test_an_edge_may_touch_its_mailbox_and_nothing_else(tmp_path: Path, hu
         await mine.transport.close()
 
 
-async def test_bootstrapping_gives_nobody_an_account(tmp_path: Path, hub: Hub) -> None:
-    async with Places(tmp_path, hub).running() as places:
+async def test_bootstrapping_gives_nobody_an_account(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.bootstrap()
         client = places.in_mailbox
         for gvr in (ACCOUNTS, ROLES, BINDERS):
@@ -85,8 +90,10 @@ async def test_bootstrapping_gives_nobody_an_account(tmp_path: Path, hub: Hub) -
             await edge_of(places.access, "nobody", IMW, ESPW, wait_seconds=0.1)
 
 
-async def test_the_manifest_asks_for_no_more_than_what_is_placed(tmp_path: Path, hub: Hub) -> None:
-    async with Places(tmp_path, hub).running() as places:
+async def test_the_manifest_asks_for_no_more_than_what_is_placed(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.configure()
         text = await manifest(
             places.access, places.name, places.mailbox, image="i", kubeconfig={"kind": "Config"}
@@ -100,8 +107,10 @@ async def test_the_manifest_asks_for_no_more_than_what_is_placed(tmp_path: Path,
         assert "'*'" in trusted
 
 
-async def test_a_token_is_renewed_by_its_bearer(tmp_path: Path, hub: Hub) -> None:
-    async with Places(tmp_path, hub).running() as places:
+async def test_a_token_is_renewed_by_its_bearer(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Places(tmp_path, hub, edge).running() as places:
         given = await places.bootstrap_account()
         client = Client(connect(load([places.hub_kubeconfig])))
         token = HubToken(given, tmp_path / "token")
@@ -118,8 +127,8 @@ async def test_a_token_is_renewed_by_its_bearer(tmp_path: Path, hub: Hub) -> Non
         await client.transport.close()
 
 
-async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
-    async with Places(tmp_path, hub).running() as places:
+async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub, edge: ForeignEdge) -> None:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.configure()
         client = await edge_client(places)
         await client.list(NAMESPACES)
@@ -133,9 +142,9 @@ async def test_a_revoked_edge_is_refused(tmp_path: Path, hub: Hub) -> None:
 
 
 async def test_an_edge_does_in_its_mailbox_what_a_syncer_does_and_no_more(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.configure()
         await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
         mine = await edge_client(places)
@@ -175,8 +184,10 @@ def binding_to(role: str, account: str) -> dict[str, Any]:
     }
 
 
-async def test_revocation_ends_the_stream_of_all_watches_at_once(tmp_path: Path, hub: Hub) -> None:
-    async with Places(tmp_path, hub).running() as places:
+async def test_revocation_ends_the_stream_of_all_watches_at_once(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Places(tmp_path, hub, edge).running() as places:
         await places.configure()
         client = await edge_client(places)
         watches = [{"id": "maps", "version": "v1", "resource": "configmaps"}]

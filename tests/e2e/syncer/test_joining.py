@@ -40,6 +40,7 @@ from skerry.logic.fleet.syncing.manifest import hub_kubeconfig, identity_secret_
 from skerry.runtime.client import Client
 from skerry.runtime.discovery import Mapper
 from skerry.runtime.kubeconfig import connect, load
+from tests.kit.e2e.edges import ForeignEdge
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import (
     ALICE_TOKEN,
@@ -205,9 +206,9 @@ class Joining(Places):
 
 
 async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets_another_in(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hub).prepared(CredentialTerms(approved=False)) as places:
+    async with Joining(tmp_path, hub, edge).prepared(CredentialTerms(approved=False)) as places:
         await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
         await places.started()
         line = await places.logged("waiting for approval")
@@ -250,18 +251,18 @@ async def test_a_person_approves_the_key_that_the_edge_shows_revokes_it_and_lets
 
 
 async def test_whoever_may_approve_in_the_inventory_workspace_lets_edges_in_and_shuts_them_out(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hub).prepared(CredentialTerms(approved=False)) as places:
+    async with Joining(tmp_path, hub, edge).prepared(CredentialTerms(approved=False)) as places:
         inventory = places.access.at(IMW)
         config = yaml.safe_load(places.hub.kubeconfig.read_text())
         for user in config["users"]:
             user["user"] = {"token": ALICE_TOKEN}
         alice = tmp_path / "alice.kubeconfig"
         alice.write_text(yaml.safe_dump(config))
-        edge = ("skerry", "edge")
+        begin = ("skerry", "edge")
         flags = ("--imw", IMW, "--context", "base")
-        run(*edge, "approve", places.name, *flags, kubeconfig=alice, code=1)
+        run(*begin, "approve", places.name, *flags, kubeconfig=alice, code=1)
         await inventory.create(ROLES, {"metadata": {"name": "gatekeeper"}, "rules": GATEKEEPER})
         binding = {
             "metadata": {"name": "gatekeeper"},
@@ -271,12 +272,12 @@ async def test_whoever_may_approve_in_the_inventory_workspace_lets_edges_in_and_
         await inventory.create(BINDINGS, binding)
         await asyncio.gather(
             asyncio.to_thread(places.joins),
-            asyncio.to_thread(run, *edge, "approve", places.name, *flags, kubeconfig=alice),
+            asyncio.to_thread(run, *begin, "approve", places.name, *flags, kubeconfig=alice),
         )
-        run(*edge, "approve", "--list", *flags, kubeconfig=alice)
-        run(*edge, "revoke", places.name, *flags, kubeconfig=alice)
+        run(*begin, "approve", "--list", *flags, kubeconfig=alice)
+        run(*begin, "revoke", places.name, *flags, kubeconfig=alice)
         # That is all: she can make no credential that needs no approval of hers, nor read.
-        run(*edge, "bootstrap", places.name, *flags, kubeconfig=alice, code=1)
+        run(*begin, "bootstrap", places.name, *flags, kubeconfig=alice, code=1)
         refused = places.as_edge()
         with pytest.raises(Unauthorized):
             await refused.list(SYNCER_CONFIGS)
@@ -284,9 +285,9 @@ async def test_whoever_may_approve_in_the_inventory_workspace_lets_edges_in_and_
 
 
 async def test_a_credential_is_for_its_first_key_alone_and_a_retry_with_it_succeeds(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hub).prepared() as places:
+    async with Joining(tmp_path, hub, edge).prepared() as places:
         token = load([places.hub_kubeconfig]).token
         pending = await make_key(places.edge_name, f"bootstrap:{token.split('.')[1]}")
         bearer = Client(connect(load([places.hub_kubeconfig])))
@@ -307,9 +308,9 @@ async def test_a_credential_is_for_its_first_key_alone_and_a_retry_with_it_succe
 
 
 async def test_an_expired_credential_is_refused_and_a_new_one_helps(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hub).prepared(
+    async with Joining(tmp_path, hub, edge).prepared(
         CredentialTerms(lifetime=timedelta(seconds=1))
     ) as places:
         await asyncio.sleep(2.1)
@@ -349,8 +350,10 @@ _ATTEMPTS: list[tuple[str, str, Mapping[str, Any] | None]] = [
 ]
 
 
-async def test_a_bootstrap_credential_can_do_nothing_else(tmp_path: Path, hub: Hub) -> None:
-    async with Joining(tmp_path, hub).prepared(CredentialTerms(approved=False)) as places:
+async def test_a_bootstrap_credential_can_do_nothing_else(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Joining(tmp_path, hub, edge).prepared(CredentialTerms(approved=False)) as places:
         config = load([places.hub_kubeconfig])
         base = config.server.partition("/clusters/")[0]
         bearer = connect(replace(config, server=base))
@@ -388,9 +391,9 @@ async def test_a_bootstrap_credential_can_do_nothing_else(tmp_path: Path, hub: H
 
 
 async def test_certificates_rotate_while_objects_flow_and_a_lapsed_one_comes_back(
-    tmp_path: Path, hasty: Hub
+    tmp_path: Path, hasty: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hasty).prepared() as places:
+    async with Joining(tmp_path, hasty, edge).prepared() as places:
         await places.started()
         seen = [await places.certified()]
         number = 0
@@ -419,9 +422,9 @@ async def test_certificates_rotate_while_objects_flow_and_a_lapsed_one_comes_bac
 
 
 async def test_a_syncer_goes_on_when_the_hub_has_changed_its_authority_for_good(
-    tmp_path: Path, hasty: Hub
+    tmp_path: Path, hasty: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hasty).prepared() as places:
+    async with Joining(tmp_path, hasty, edge).prepared() as places:
         await places.started()
         await places.certified()
         await places.delivered("before")
@@ -446,9 +449,9 @@ async def test_a_syncer_goes_on_when_the_hub_has_changed_its_authority_for_good(
 
 
 async def test_an_edge_of_the_previous_version_gets_a_certificate_without_a_restart(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Joining(tmp_path, hub).prepared() as places:
+    async with Joining(tmp_path, hub, edge).prepared() as places:
         await places.bootstrap_account()
         await places.put(CONFIG_MAPS, "page", {"data": {"a": "1"}})
         await places.started()
@@ -464,8 +467,10 @@ async def test_an_edge_of_the_previous_version_gets_a_certificate_without_a_rest
         assert not (places.syncer.data_dir / "hub-token").exists()
 
 
-async def test_a_pod_on_another_node_is_the_same_edge(tmp_path: Path, hub: Hub) -> None:
-    async with Joining(tmp_path, hub).prepared() as places:
+async def test_a_pod_on_another_node_is_the_same_edge(
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
+) -> None:
+    async with Joining(tmp_path, hub, edge).prepared() as places:
         name = syncer_id(places.name, places.mailbox)
         text = await manifest(
             places.access, places.name, places.mailbox, image="i", kubeconfig={"kind": "Config"}

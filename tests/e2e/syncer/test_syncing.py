@@ -13,6 +13,7 @@ import pytest
 
 from skerry.api.edge import SYNCER_CONFIGS
 from skerry.logic.fleet.syncing.delivery import is_delivered
+from tests.kit.e2e.edges import ForeignEdge
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.places import CONFIG_MAPS, DEPLOYMENTS, Places, deployment, until
 
@@ -33,9 +34,9 @@ async def begun(places: Places, *flags: str) -> None:
 
 @HUBS
 async def test_a_workload_goes_down_its_status_comes_up_and_it_goes_again(
-    tmp_path: Path, hub: Hub, flags: tuple[str, ...]
+    tmp_path: Path, hub: Hub, flags: tuple[str, ...], edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         await begun(places, *flags)
         web = await places.arrives(DEPLOYMENTS, "web")
         assert "edge.kcp.io/projected" not in (web["metadata"].get("labels") or {})
@@ -103,9 +104,9 @@ async def test_an_edge_rebooted_without_its_hub_runs_what_it_should(
 
 @HUBS
 async def test_a_hub_restored_from_an_old_backup_deletes_nothing_and_says_so(
-    tmp_path: Path, flags: tuple[str, ...]
+    tmp_path: Path, flags: tuple[str, ...], edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path).running() as places:
+    async with Places(tmp_path, edge=edge).running() as places:
         places.syncer = places.new_syncer(*flags)
         await places.configure()
         await asyncio.to_thread(places.syncer.start)
@@ -134,9 +135,9 @@ async def test_a_hub_restored_from_an_old_backup_deletes_nothing_and_says_so(
 
 
 async def test_a_second_syncer_on_the_same_data_says_why_it_does_not_start(
-    tmp_path: Path, hub: Hub
+    tmp_path: Path, hub: Hub, edge: ForeignEdge
 ) -> None:
-    async with Places(tmp_path, hub).running() as places:
+    async with Places(tmp_path, hub, edge).running() as places:
         await asyncio.to_thread(places.syncer.start)
         second = await asyncio.to_thread(
             subprocess.run,

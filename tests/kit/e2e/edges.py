@@ -75,7 +75,12 @@ class ForeignEdge:
         await client.transport.close()
 
 
-def new_edge(folder: Path) -> ServerProcess | ForeignEdge:
-    """Return the edge for one test."""
+def named_edge() -> ForeignEdge | None:
+    """Return the cluster that somebody names, if any."""
     named = os.environ.get("SKERRY_E2E_EDGE", "")
-    return ForeignEdge(Path(named)) if named else ServerProcess(folder)
+    return ForeignEdge(Path(named)) if named else None
+
+
+def new_edge(folder: Path) -> ServerProcess | ForeignEdge:
+    """Return the edge for one test alone."""
+    return named_edge() or ServerProcess(folder)
