@@ -65,8 +65,9 @@ kill -9 $(pgrep -f "python -m $controllers" | tail -1)
 until [ $(pgrep -fc "$controllers") -ge 2 ]; do sleep 0.1; done
 rm disk/fill
 kubectl create configmap after >/dev/null
-until {skerry} status --data-dir disk/hub -o json | grep -vq '"running": false'; do sleep 0.2; done
-echo status; {skerry} status --data-dir disk/hub -o json
+status() {{ {skerry} status --data-dir disk/hub -o json || true; }}
+until [ $(status | grep -oE '"(running|supervised)": true' | wc -l) = 4 ]; do sleep 0.2; done
+echo status; status
 {skerry} down --data-dir disk/hub
 """
 
