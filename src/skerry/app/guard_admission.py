@@ -25,7 +25,7 @@ from skerry.api.refs import ObjectRef
 from skerry.app.guard_index import GuardedPlacements, stamped
 from skerry.kit.clock import Clock
 from skerry.logic.fleet.guards.book import Book, Charge, Members, book_of, removals_with
-from skerry.logic.fleet.guards.budget import Excess, excesses, rules_of
+from skerry.logic.fleet.guards.budget import Excess, Rule, excesses, rules_of
 from skerry.logic.fleet.guards.loosening import is_looser
 from skerry.logic.fleet.guards.spec import (
     ADDED,
@@ -95,12 +95,35 @@ class Assessment:
 
     objections: list[Objection] = field(default_factory=list)
     bypassed: bool = False
-    effect: set[bytes] = field(default_factory=set)
+    # What it does, part by part; digested only where somebody has to confirm exactly that.
+    effect: list[tuple[str, ...]] = field(default_factory=list)
     # What each placement would lose that no window has counted, with its book and windows.
     fresh: dict[ObjectRef, tuple[Members, Book, timedelta | None]] = field(default_factory=dict)
     entries: dict[ObjectRef, tuple[str, Object, int]] = field(default_factory=dict)
     # Confirmations that were used: with one more, tokens are others.
     used: list[str] = field(default_factory=list)
+
+
+class _Asked:
+    """What one request asks of guards again and again: it touches many placements, at one place."""
+
+    def __init__(self) -> None:
+        self._rules: dict[tuple[tuple[int, ...], str], tuple[Rule, ...]] = {}
+        self._members: dict[Destination, bytes] = {}
+
+    def rules(self, guards: tuple[Guard, ...], measure: str, *, floor: bool) -> tuple[Rule, ...]:
+        """Return what some guards say about a measure."""
+        key = tuple(map(id, guards)), measure
+        if key not in self._rules:
+            self._rules[key] = rules_of(guards, measure, floor=floor)
+        return self._rules[key]
+
+    def member(self, destination: Destination) -> bytes:
+        """Return what stands for a destination in books."""
+        found = self._members.get(destination)
+        if found is None:
+            found = self._members[destination] = member(destination)
+        return found
 
 
 class GuardAdmission:
@@ -138,13 +161,14 @@ class GuardAdmission:
 
     async def _assess(self, operation: Operation, differences: Sequence[Difference]) -> Assessment:
         found, now = Assessment(), self._clock.now()
+        asked = _Asked()
         for each in differences:
             guards = self._index.of(each.placement)
             if not guards:
                 continue
-            await self._removals(operation, found, each, guards, now)
-            found.effect |= {member(("+", *each.placement, *new)) for new in each.added}
-            for rule in rules_of(guards, ADDED, floor=False):
+            await self._removals(operation, found, each, guards, asked, now)
+            found.effect += [("+", *each.placement, *new) for new in each.added]
+            for rule in asked.rules(guards, ADDED, floor=False):
                 limit = rule.budget.limit(self._total(each.placement))
                 if len(each.added) > limit:
                     excess = Excess(rule, len(each.added), len(each.added), limit, limit)
@@ -156,20 +180,21 @@ class GuardAdmission:
         operation: Operation,
         found: Assessment,
         difference: Difference,
-        guards: Sequence[Guard],
+        guards: tuple[Guard, ...],
+        asked: _Asked,
         now: datetime,
     ) -> None:
         ref, removed = difference.placement, difference.removed
         if not removed:
             return
-        rules = rules_of(guards, REMOVED, floor=True)
+        rules = asked.rules(guards, REMOVED, floor=True)
         book = await self._book(operation, found, ref)
         windows = [rule.budget.window for rule in rules if rule.budget.window is not None]
-        members = frozenset(map(member, removed))
+        members = frozenset(map(asked.member, removed))
         counted = book.charged(now - min(windows)) if windows else frozenset()
         # What was confirmed was one change; another one asks again.
         fresh = members - counted
-        found.effect |= {member(("-", *ref, each.hex())) for each in members}
+        found.effect += [("-", *ref, each.hex()) for each in members]
         found.used += [f"{c.time}" for c in book.charges if c.by]
         found.fresh[ref] = fresh, book, max(windows, default=None)
         for excess in excesses(fresh, self._total(ref), rules, book, now) if fresh else ():
@@ -248,7 +273,7 @@ class GuardAdmission:
                 continue
             for objection in _protections(guards, "Namespace", old["name"], old, lost):
                 self._add(found, operation.call.user, guards, objection)
-        found.effect = {member(("-", cluster, str(old["name"])))}
+        found.effect = [("-", cluster, str(old["name"]))]
         return found
 
     # -- what comes of it --------------------------------------------------------------------
@@ -277,10 +302,11 @@ class GuardAdmission:
         guards = {each.guard for each in found.objections}
         uid = str(metadata.get("uid") or (operation.old or operation.obj)["metadata"].get("uid"))
         subject = (operation.verb, *operation.type, operation.call.info.cluster, uid)
+        effect = set(map(member, found.effect))
 
         def token(at: int) -> str:
             return request_token(
-                (*subject, _name(operation), str(at), *sorted(found.used)), guards, found.effect
+                (*subject, _name(operation), str(at), *sorted(found.used)), guards, effect
             )
 
         if given and any(given == token(minute - ago) for ago in range(_TOKEN_MINUTES + 1)):

@@ -62,9 +62,7 @@ class GuardIndex:
         found = [*self._guards.get(self.provider, {}).values()]
         if placement.cluster != self.provider:
             found += self._guards.get(placement.cluster, {}).values()
-        return tuple(
-            sorted(
-                (each for each in found if each.concerns(workspace, labels)),
-                key=lambda each: each.name,
-            )
-        )
+        concerned = [each for each in found if each.concerns(workspace, labels)]
+        if len(concerned) > 1:
+            concerned.sort(key=lambda each: each.name)
+        return tuple(concerned)

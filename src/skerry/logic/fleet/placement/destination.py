@@ -424,12 +424,8 @@ class DestinationTable:
     def _joining_or_leaving(self, before: BitMap, after: BitMap) -> BitMap:
         """Return the placements that have selectors among only one of two sets."""
         changed = self._demands.owners_of(before ^ after)
-        return BitMap(
-            number
-            for number in changed
-            if any(demand in before for demand in self._demands_of[number])
-            != any(demand in after for demand in self._demands_of[number])
-        )
+        of, were, are = self._demands_of, set(before), set(after)
+        return BitMap([n for n in changed if were.isdisjoint(of[n]) != are.isdisjoint(of[n])])
 
     def _selecting(self, locations: BitMap) -> BitMap:
         """Return the placements that select any of these Locations."""

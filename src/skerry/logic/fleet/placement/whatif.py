@@ -159,19 +159,25 @@ class _Scope:
         # Of few Locations it is cheaper to ask who selects them than to ask everybody for all.
         selecting = None
         if len(there) <= _FEW_LOCATIONS:
-            selecting = {number: self._index.selecting(number) for number in there}
+            selecting = [
+                (self._index.selecting(number), self._index.destinations_at((number,)))
+                for number in there
+            ]
         return {ref: self._answer(ref, there, selecting) for ref in self._touched.placements}
 
     def _answer(
-        self, ref: ObjectRef, there: BitMap, selecting: Mapping[int, set[ObjectRef]] | None
+        self,
+        ref: ObjectRef,
+        there: BitMap,
+        selecting: Sequence[tuple[set[ObjectRef], list[Destination]]] | None,
     ) -> _Answer:
         index, placement = self._index, self._index.placement(ref)
         strategy = placement is not None and placement.strategy is not None
         everywhere = strategy or ref in self._touched.changed
         if not everywhere and not index.consent.governs:
             if selecting is not None:
-                found = [number for number, refs in selecting.items() if ref in refs]
-                return _Answer(index.destinations_at(found), [])
+                found = [each for refs, held in selecting if ref in refs for each in held]
+                return _Answer(sorted(found) if len(selecting) > 1 else found, [])
             return _Answer(index.destinations_at(index.matching(ref) & there), [])
         running = self._running(ref)
         pairs = {each.location_ref for each in running}
@@ -203,6 +209,8 @@ def _difference(ref: ObjectRef, before: _Answer, after: _Answer) -> Difference:
 
 def _missing(found: Sequence[Destination], known: Sequence[Destination]) -> tuple[Destination, ...]:
     """Return what is *found* and not *known*."""
+    if not found or not known:
+        return tuple(found)
     there = set(known)
     return tuple(each for each in found if each not in there)
 
