@@ -20,10 +20,11 @@ from skerry.api.edge import (
     placement_of_slice,
 )
 from skerry.api.errors import ApiError, Conflict, NotFound
-from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from tests.kit.chain.building import equal
 from tests.kit.chain.edge_scheduler_hub import PROVIDER, Hub
+from tests.kit.chain.translator_hub import CONFIG_MAPS
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import SEEDS
@@ -215,6 +216,44 @@ async def test_the_deletion_of_a_large_placement_asks_once_and_that_of_a_small_o
         await hub.settle()
         with pytest.raises(NotFound):
             await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
+
+
+@virtual
+async def test_a_person_who_deletes_a_large_placement_is_asked_once() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await hub.bind(PROVIDER)
+        await guard(hub, PROVIDER, budgets=[_BUDGET])
+        await furnish(hub, 51)
+        ann = hub.ann.at("", SHOP)
+        with pytest.raises(Conflict) as refused:
+            await ann.delete(EDGE_PLACEMENTS, "web")
+        [token] = re.findall(f"{CONFIRM}=([0-9a-f]+)", refused.value.message)
+        await ann.patch(EDGE_PLACEMENTS, "web", {"metadata": {"annotations": {CONFIRM: token}}})
+        await ann.delete(EDGE_PLACEMENTS, "web")
+        await hub.settle()
+        with pytest.raises(NotFound):
+            await hub.at(SHOP).get(EDGE_PLACEMENTS, "web")
+
+
+@virtual
+async def test_a_deleted_workspace_stays_with_all_it_has_until_a_person_confirms() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
+        await furnish(hub, 51)
+        space = {"metadata": {"name": "kept"}, "data": {"k": "v"}}
+        await hub.at(SHOP).create(CONFIG_MAPS, space, "default")
+        await hub.remove("root", WORKSPACES, "shop")
+        await hub.settle()
+        assert len(await there(hub)) == 51
+        assert await hub.at(SHOP).get(CONFIG_MAPS, "kept", "default")
+        waiting = await held(hub)
+        assert waiting is not None
+        await confirm(hub, waiting["name"])
+        await hub.settle()
+        with pytest.raises(NotFound):
+            await hub.at("root").get(WORKSPACES, "shop")
+        assert await there(hub) == set()
 
 
 @virtual

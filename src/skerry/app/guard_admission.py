@@ -24,7 +24,14 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.app.guard_index import GuardedPlacements, stamped
 from skerry.kit.clock import Clock
-from skerry.logic.fleet.guards.book import Book, Charge, Members, book_of, removals_with
+from skerry.logic.fleet.guards.book import (
+    Book,
+    Charge,
+    Members,
+    book_of,
+    has_finalizer,
+    removals_with,
+)
 from skerry.logic.fleet.guards.budget import Excess, Rule, excesses, rules_of
 from skerry.logic.fleet.guards.loosening import is_looser
 from skerry.logic.fleet.guards.spec import (
@@ -43,6 +50,7 @@ from skerry.logic.fleet.placement.records import (
     Location,
     Placement,
     SyncTarget,
+    is_being_deleted,
     location_of,
     placement_of,
     sync_target_of,
@@ -147,12 +155,16 @@ class GuardAdmission:
         if operation.type == _NAMESPACES:
             self._settle(operation, self._namespace(operation))
             return
-        changes = list(_changes(operation))
-        if not changes:
+        deletes_workspace = operation.type == _WORKSPACES and operation.verb == "DELETE"
+        changes = list(() if deletes_workspace else _changes(operation))
+        if not changes and not deletes_workspace:
             return
         if not self._index.is_complete:
             text = "the destinations of placements, which guards ask for, are being read"
             raise ServiceUnavailable(text, details={"retryAfterSeconds": 1})
+        if deletes_workspace:
+            content = (operation.obj.get("spec") or {}).get("cluster", "")
+            changes = list(self._index.emptied(content))
         differences = what_if(self._index.table, changes)
         if differences:
             self._settle(operation, await self._assess(operation, differences))
@@ -376,10 +388,15 @@ def _changes(operation: Operation) -> Iterator[Change]:
             yield LabelWorkspace(content, labels)
         return
     kind, read = _READERS[operation.type]
-    if operation.verb == "DELETE":
+    if operation.verb == "DELETE" or (old is not None and _lets_go(old, new)):
         yield Remove(kind, ObjectRef(cluster, *operation.type, "", _name(operation)))
     elif old is None or read(new) != read(old):
         yield Put(read(new))
+
+
+def _lets_go(old: Object, new: Object) -> bool:
+    """Tell whether somebody ends the wait of a deletion for guards by hand, which is to delete."""
+    return is_being_deleted(old) and has_finalizer(old) and not has_finalizer(new)
 
 
 _Reader = tuple[

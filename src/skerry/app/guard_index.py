@@ -8,7 +8,7 @@ and computes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS, edge_placement_ref
@@ -22,11 +22,14 @@ from skerry.logic.fleet.guards.spec import Guard, guard_of
 from skerry.logic.fleet.placement.choosing import MakeChoosing
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import (
+    Location,
+    Placement,
     is_being_deleted,
     location_of,
     placement_of,
     sync_target_of,
 )
+from skerry.logic.fleet.placement.whatif import Remove
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.server.change import Change
@@ -84,6 +87,20 @@ class GuardedPlacements:
         known = self.placements.get(placement)
         labels = {} if known is None else known.labels
         return self.guards.of(placement, self.table.workspace_labels(placement.cluster), labels)
+
+    def emptied(self, cluster: str) -> Iterator[Remove]:
+        """Yield what is gone when a workspace is, with all below it."""
+        placements: dict[str, list[ObjectRef]] = {}
+        for ref in self.placements:
+            placements.setdefault(ref.cluster, []).append(ref)
+        inventory, state = self.table.inventory, self._state
+        due = [cluster] if cluster else []
+        while due:
+            each = due.pop()
+            due += state.children.get(each, {}).values()
+            yield from (Remove(Placement, ref) for ref in placements.get(each, ()))
+            for number in inventory.locations_in(each):
+                yield Remove(Location, inventory.location_at(number).ref)
 
     def path(self, cluster: str) -> str:
         """Return the path of a workspace, for people."""

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from skerry.api.edge import (
     AUTHORED_KINDS,
     CHANGED_BY,
+    EDGE_PLACEMENTS,
     SINGLE_PLACEMENT_SLICES,
     STATUS_QUERIES,
     is_inert,
@@ -22,6 +23,8 @@ from skerry.app.api_server import ApiServer, Parts
 from skerry.app.guard_admission import GuardAdmission
 from skerry.app.guard_index import GuardedPlacements
 from skerry.app.restart import restart_on_unavailable
+from skerry.logic.fleet.guards.book import REFUSAL as REMOVALS_REFUSAL
+from skerry.logic.fleet.guards.book import book_entries
 from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
 from skerry.logic.fleet.placement.slice_guard import destination_entries
 from skerry.logic.fleet.query.plan import resources_read
@@ -97,6 +100,11 @@ _AWAITED = frozenset(
 _DESTINATIONS = ExporterOnly(
     SINGLE_PLACEMENT_SLICES.group_resource, destination_entries, DESTINATIONS_REFUSAL
 )
+_REMOVALS = ExporterOnly(
+    EDGE_PLACEMENTS.group_resource, book_entries, REMOVALS_REFUSAL, lasting=True
+)
+# With what these hold back nothing else of a workspace goes: it is what they place.
+_HOLDING = frozenset({EDGE_PLACEMENTS.group_resource})
 _QUERIES = STATUS_QUERIES.group_resource
 _TOKEN = ("", "serviceaccounts", "token")
 # As long as a read waits for a revision that lies ahead.
@@ -258,6 +266,7 @@ class HubServer(ApiServer):
             ("core.kcp.io", "logicalclusters"): Chain([LimitAnnotations(), EdgeMarks(*known)]),
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
             _DESTINATIONS.kind: ExporterEntries(_DESTINATIONS, self.state),
+            _REMOVALS.kind: ExporterEntries(_REMOVALS, self.state),
             _QUERIES: ReadingRights(_QUERIES, resources_read, parts.authorizer),
             **dict.fromkeys(
                 (MUTATING, VALIDATING), WebhookWarnings(called=bool(parts.webhook_networks))
@@ -351,6 +360,7 @@ class HubServer(ApiServer):
             parts.clock,
             self._slices,
             identity,
+            _HOLDING,
         )
 
     async def run(self) -> None:

@@ -13,7 +13,10 @@ from tests.kit.server.hub import BINDINGS, LOCATIONS, SYNC_TARGETS, Hub, running
 EDGE = "/apis/edge.kcp.io/v1alpha1"
 PLACEMENTS, GUARDS = f"{EDGE}/edgeplacements", f"{EDGE}/placementguards"
 NAMESPACES = "/api/v1/namespaces"
-_COMMANDER = 'carol-token,carol,carol,"incident-commanders,system:kcp:admin"\n'
+_COMMANDER = (
+    'carol-token,carol,carol,"incident-commanders,system:kcp:admin"\n'
+    'dora-token,dora,dora,"system:authenticated"\n'
+)
 CONFIRM = "edge.kcp.io/confirm"
 
 

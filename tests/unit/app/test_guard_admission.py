@@ -178,3 +178,58 @@ async def test_without_guards_nothing_is_asked_or_kept(tmp_path: Path) -> None:
         for number in range(6):
             assert (await relabel(hub, number)).status == 200
         assert await book(hub) == []
+
+
+async def test_deleting_a_workspace_counts_what_is_placed_from_it_and_at_it(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path, budgets=[_REMOVED]) as hub:
+        for name, what in (("imw", "removals of placement root:shop|web to 6"), ("shop", "to 6")):
+            path = f"{WORKSPACES}/{name}"
+            refused = await asked(hub, "kcp-admin", "DELETE", f"/clusters/root{path}")
+            assert refused.status == 409, refused.body
+            assert what in refused.body["message"]
+        noted = await patch(hub, "root", path, {"annotations": {CONFIRM: token(refused)}})
+        assert noted.status == 200
+        assert (await asked(hub, "kcp-admin", "DELETE", f"/clusters/root{path}")).status == 200
+
+
+async def test_who_takes_off_the_finalizer_of_guards_deletes(tmp_path: Path) -> None:
+    async with furnished(tmp_path, budgets=[_REMOVED]) as hub:
+        path = f"{PLACEMENTS}/web"
+        finalizers = {"finalizers": ["edge.kcp.io/guard", "example.io/own"]}
+        assert (await patch(hub, "root:shop", path, finalizers)).status == 200
+        gone = await asked(hub, "carol-token", "DELETE", f"/clusters/root:shop{path}")
+        assert gone.status == 200
+        freed = {"finalizers": ["example.io/own"]}
+        refused = await patch(hub, "root:shop", path, freed)
+        assert refused.status == 409, refused.body
+        assert "removals of placement root:shop|web to 6" in refused.body["message"]
+        assert (await patch(hub, "root:shop", path, freed, "carol-token")).status == 200
+
+
+async def test_nobody_but_controllers_writes_into_a_book(tmp_path: Path) -> None:
+    async with furnished(tmp_path, budgets=[_REMOVED]) as hub:
+        role = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "dora"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                        "name": "cluster-admin"},
+            "subjects": [{"kind": "User", "name": "dora"}],
+        }  # fmt: skip
+        bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        await hub.create("root:shop", bindings, role)
+        assert (await relabel(hub, 0)).status == 200
+        before = await book(hub)
+        path = f"{PLACEMENTS}/web/status"
+        charge = {"time": "2026-09-01T00:00:00.000000Z", "destinations": "", "by": "Confirm"}
+        for forged in ({"charges": [*before, charge]}, {"charges": None}, None):
+            status = {"removals": forged}
+            reply = await patch(hub, "root:shop", path, {}, "dora-token", status=status)
+            assert reply.status == 403, reply.body
+            assert "status.removals is kept by the controllers" in reply.body["message"]
+        assert await book(hub) == before
+        other = {"matchingLocationCount": 5, "specGeneration": 1}
+        reply = await patch(hub, "root:shop", path, {}, "dora-token", status=other)
+        assert reply.status == 200, reply.body

@@ -31,7 +31,7 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Guarded, Observed
-from skerry.logic.fleet.guards.book import Book, book_of, removals_with
+from skerry.logic.fleet.guards.book import Book, book_of, has_finalizer, removals_with
 from skerry.logic.fleet.guards.budget import Loss, Rule, Verdict, judge, rules_of
 from skerry.logic.fleet.guards.freeze import JOINING, LEAVING, Frozen
 from skerry.logic.fleet.guards.index import GuardIndex
@@ -216,11 +216,6 @@ def _present_pages(observed: Observed) -> dict[str, set[int]]:
         for name, held in observed.slices.items()
         if (owner := slice_owner(held["metadata"])) is None or owner == observed.owner
     }
-
-
-def has_finalizer(placement: Object) -> bool:
-    """Tell whether the deletion of a placement waits for guards."""
-    return GUARD_FINALIZER in (placement["metadata"].get("finalizers") or ())
 
 
 # -- deciding ----------------------------------------------------------------------------------

@@ -128,19 +128,19 @@ class HistoryWriter:
         made = self._made(chain, story)
         if not made:
             return
+        # Whatever happens meanwhile: what is not known to be written is to be read again.
+        self._chains.pop(ref, None)
         try:
             outcomes = await self._executor.execute(Plan([_create(ref, each) for each in made]))
         except ApiError as error:
-            self._chains.pop(ref, None)
             if error.code not in _REFUSALS:
                 raise
             _log.warning("decision not recorded", key=ref.qualified_name, error=str(error))
             self._chains[ref] = _Chain(chain.head, story.subject.uid, has_gap=True)
             return
-        except BaseException:
-            self._chains.pop(ref, None)  # what of it is written is to be read again
-            raise
-        if not self._dry_run:
+        if self._dry_run:
+            self._chains[ref] = chain
+        else:
             self._note(ref, story, chain, made, outcomes)
 
     def _note(
@@ -155,9 +155,7 @@ class HistoryWriter:
         recent = self._recent.setdefault(ref, deque(maxlen=_MAX_PER_SECOND))
         recent.append(self._clock.monotonic())
         if any(outcome.result == "exists" for outcome in outcomes):
-            # Somebody else decided the same: what follows must follow theirs.
-            self._chains.pop(ref, None)
-            return
+            return  # somebody else decided the same: what follows must follow theirs
         last = made[-1]
         order = order_of(last["metadata"]["name"])
         if order is not None:

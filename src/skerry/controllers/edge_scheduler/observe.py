@@ -20,7 +20,7 @@ from skerry.api.edge import (
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.controllers.edge_scheduler.guards import Unread, has_finalizer
+from skerry.controllers.edge_scheduler.guards import Unread
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observed import (
     Consent,
@@ -30,6 +30,7 @@ from skerry.controllers.edge_scheduler.observed import (
     Result,
 )
 from skerry.kit.log import Logger
+from skerry.logic.fleet.guards.book import has_finalizer
 from skerry.logic.fleet.placement.destination import NOWHERE, Chosen, DestinationTable
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import destinations_in, page_names, page_number

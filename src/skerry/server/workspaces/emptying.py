@@ -4,6 +4,9 @@ Objects nobody holds back go in one transaction per few hundred. Those with fina
 and waited for. Until nothing else is left, namespaces stay, and what lets people in: somebody may
 have to take a finalizer off. Bindings go last, for with them goes the knowledge of which types
 there were.
+
+Some types go before everything else, and while one of them is held back nothing else goes: what
+places the rest of a workspace decides when it may go.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.keys import type_prefix
+from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
@@ -59,7 +63,10 @@ class Emptying:
         catalogue: HubCatalogue,
         clock: Clock,
         workspaces: str,
+        holding: frozenset[GroupResource] = frozenset(),
     ) -> None:
+        """Types in *holding* go first; while one of those is held back, everything else stays."""
+        self._holding = holding
         self._dispatcher = dispatcher
         # Types found to have no object anywhere, and the record of changes that was true by.
         self._absent: set[str] = set()
@@ -80,11 +87,18 @@ class Emptying:
             (r.stored_group, r.storage_resource) for r in self._catalogue.types(cluster).stored
         }
         removal = _Removal(self._store, rfc3339(self._clock.now()))
+        first = {each for each in stored if self._holds(*each)}
+        for group, resource in sorted(first):
+            if not await self._is_absent(type_prefix(group, resource)):
+                await removal.objects(group, resource, cluster)
+        if removal.result.waits:
+            await removal.finish()
+            return removal.result
         for group, resource in _SERVER_KEYS:
             if not await self._is_absent(type_prefix(group, resource)):
                 await removal.notes(type_prefix(group, resource, cluster))
         await self._keep_schemas(removal, cluster)
-        late = {each for group in _LATE for each in group}
+        late = {each for group in _LATE for each in group} | first
         for group, resource in sorted(stored - late - {_KEPT} - self._known_absent(cluster)):
             if not await self._is_absent(type_prefix(group, resource)):
                 await removal.objects(group, resource, cluster)
@@ -96,6 +110,10 @@ class Emptying:
             removal.writes += last
         await removal.finish()
         return removal.result
+
+    def _holds(self, group: str, resource: str) -> bool:
+        """Tell whether a type, from whichever export, goes before all others."""
+        return GroupResource(group, resource.partition(":")[0]) in self._holding
 
     def _known_absent(self, cluster: str) -> set[tuple[str, str]]:
         """Return the types of which the server itself knows that *cluster* has no object.

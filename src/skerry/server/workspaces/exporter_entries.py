@@ -2,7 +2,8 @@
 
 An object of a bound type lies in the workspace of its user, whose administrator may write there.
 Some types have entries that give their writer something that is not the user's to give. Of those,
-others may take entries away, which the exporter's controllers mend, and add none.
+others may take entries away, which the exporter's controllers mend, and add none; where nobody
+could mend it, they may take none away either.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ from skerry.server.workspaces.views import view_name
 
 
 class ExporterOnly(NamedTuple):
-    """Which entries of which type are the exporter's to add, and what others get for an answer."""
+    """Which entries of which type are the exporter's to add, and what others get for an answer.
+
+    ``lasting``: nor may others take them away.
+    """
 
     kind: GroupResource
     entries: Callable[[Object], AbstractSet[Hashable]]
     refusal: str
+    lasting: bool = False
 
 
 class ExporterEntries:
-    """Refuses new entries of whoever is neither the hub's nor the exporter's."""
+    """Refuses new entries, and the loss of lasting ones, by neither the hub nor the exporter."""
 
     def __init__(self, rule: ExporterOnly, state: HubState) -> None:
         self._rule = rule
@@ -39,7 +44,8 @@ class ExporterEntries:
         rule = self._rule
         if operation.verb == "DELETE" or is_administrator(operation.call.user):
             return
-        if rule.entries(operation.obj) <= rule.entries(operation.old or {}):
+        old, new = rule.entries(operation.old or {}), rule.entries(operation.obj)
+        if new == old or (new < old and not rule.lasting):
             return
         if self._is_exporters(operation):
             return

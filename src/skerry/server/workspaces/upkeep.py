@@ -13,6 +13,7 @@ from functools import partial
 
 from skerry.api.kcp.compute import TOPOLOGY
 from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
@@ -60,7 +61,9 @@ class WorkspaceUpkeep:
         clock: Clock,
         slices: Slices,
         tenancy_identity: str,
+        holding: frozenset[GroupResource] = frozenset(),
     ) -> None:
+        """Types in *holding* go before all others, which stay while one of those is held back."""
         self._store = store
         self._dispatcher = dispatcher
         self._state = state
@@ -68,7 +71,7 @@ class WorkspaceUpkeep:
         self._clock = clock
         self._slices = slices
         self._emptying = Emptying(
-            store, dispatcher, state, catalogue, clock, f"workspaces:{tenancy_identity}"
+            store, dispatcher, state, catalogue, clock, f"workspaces:{tenancy_identity}", holding
         )
         self._due: dict[str, None] = {}
         self._handled: set[str] = set()

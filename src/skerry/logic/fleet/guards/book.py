@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import orjson
+
+from skerry.api.edge import GUARD_FINALIZER
 from skerry.api.objects import Object
 from skerry.kit.timestamps import parse_rfc3339, rfc3339_micro
 from skerry.logic.fleet.guards.token import MEMBER_BYTES
@@ -84,6 +87,21 @@ class Book:
             begin = min(begin, self.hold.since - keep)
         kept = tuple(each for each in self.charges if each.time > begin)
         return replace(self, charges=(*kept, charge)) if charge.members else self
+
+
+# What somebody is told who would write into a book.
+REFUSAL = "status.removals is kept by the controllers of the edge API: nobody else may change it"
+
+
+def book_entries(placement: Mapping[str, Any]) -> frozenset[bytes]:
+    """Return the book of an EdgePlacement, whole: who changes any of it forges it."""
+    removals = (placement.get("status") or {}).get("removals")
+    return frozenset([orjson.dumps(removals, option=orjson.OPT_SORT_KEYS)] if removals else ())
+
+
+def has_finalizer(placement: Mapping[str, Any]) -> bool:
+    """Tell whether the deletion of a placement waits for guards."""
+    return GUARD_FINALIZER in (placement["metadata"].get("finalizers") or ())
 
 
 def book_of(status: Mapping[str, Any] | None) -> Book:
