@@ -88,9 +88,7 @@ class Emptying:
         }
         removal = _Removal(self._store, rfc3339(self._clock.now()))
         first = {each for each in stored if self._holds(*each)}
-        for group, resource in sorted(first):
-            if not await self._is_absent(type_prefix(group, resource)):
-                await removal.objects(group, resource, cluster)
+        await self._remove(removal, cluster, first)
         if removal.result.waits:
             await removal.finish()
             return removal.result
@@ -99,9 +97,7 @@ class Emptying:
                 await removal.notes(type_prefix(group, resource, cluster))
         await self._keep_schemas(removal, cluster)
         late = {each for group in _LATE for each in group} | first
-        for group, resource in sorted(stored - late - {_KEPT} - self._known_absent(cluster)):
-            if not await self._is_absent(type_prefix(group, resource)):
-                await removal.objects(group, resource, cluster)
+        await self._remove(removal, cluster, stored - late - {_KEPT} - self._known_absent(cluster))
         for types in _LATE:
             if not removal.result.waits:
                 for group, resource in types:
@@ -110,6 +106,14 @@ class Emptying:
             removal.writes += last
         await removal.finish()
         return removal.result
+
+    async def _remove(
+        self, removal: _Removal, cluster: str, types: Collection[tuple[str, str]]
+    ) -> None:
+        """Remove or mark the objects of some types, in order."""
+        for group, resource in sorted(types):
+            if not await self._is_absent(type_prefix(group, resource)):
+                await removal.objects(group, resource, cluster)
 
     def _holds(self, group: str, resource: str) -> bool:
         """Tell whether a type, from whichever export, goes before all others."""
