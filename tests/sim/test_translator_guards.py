@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from skerry.api.edge import CONFIRM, EDGE_PLACEMENTS, PLACEMENT_GUARDS
@@ -69,6 +70,41 @@ async def test_objects_beyond_the_budget_stay_until_exactly_they_are_confirmed()
             await hub.at(WMW).patch(EDGE_PLACEMENTS, "p", patch)
             await hub.settle()
             assert await there(hub) == await there(hub, "guilder") == set()
+            assert await held(hub) is None
+
+
+@virtual
+async def test_a_script_that_deletes_objects_one_by_one_is_stopped_within_the_window() -> None:
+    hub = Hub()
+    async with hub.running(["florin", "guilder"]):
+        async with hub.translating():
+            await guard(hub, budgets=[{"of": "ObjectsRemoved", "max": 2, "window": "10m"}])
+            await furnish(hub, 6)
+            everything = await there(hub)
+            await hub.remove(CONFIG_MAPS, "x0", "a")
+            await hub.settle(20)
+            await hub.remove(CONFIG_MAPS, "x1", "a")
+            await hub.settle(20)
+            assert await there(hub) == await there(hub, "guilder") == everything - {"x0", "x1"}
+        async with hub.translating():
+            # Another process knows what the first has let go.
+            await hub.remove(CONFIG_MAPS, "x2", "a")
+            await hub.settle(20)
+            waiting = await held(hub)
+            assert waiting is not None
+            assert waiting["removed"] == 1
+            assert "objects within 10m (budget 2)" in waiting["why"]
+            assert await there(hub) == await there(hub, "guilder") == everything - {"x0", "x1"}
+            patch = {"metadata": {"annotations": {CONFIRM: waiting["name"]}}}
+            await hub.at(WMW).patch(EDGE_PLACEMENTS, "p", patch)
+            await hub.settle(20)
+            gone = {"x0", "x1", "x2"}
+            assert await there(hub) == await there(hub, "guilder") == everything - gone
+            # When the window is over, as many may go again.
+            await asyncio.sleep(600)
+            await hub.remove(CONFIG_MAPS, "x3", "a")
+            await hub.settle(20)
+            assert await there(hub) == everything - gone - {"x3"}
             assert await held(hub) is None
 
 

@@ -30,7 +30,7 @@ from skerry.logic.fleet.guards.book import (
     Members,
     book_of,
     has_finalizer,
-    removals_with,
+    status_with,
 )
 from skerry.logic.fleet.guards.budget import Excess, Rule, excesses, rules_of
 from skerry.logic.fleet.guards.loosening import is_looser
@@ -341,16 +341,11 @@ class GuardAdmission:
                 continue
             charged = book.with_charge(Charge(now, fresh, by), window or timedelta())
             if operation.type == _PLACEMENTS:
-                _write_book(operation.obj, charged)
+                operation.obj["status"] = status_with(operation.obj.get("status"), charged)
             elif ref in found.entries:
                 key, obj, revision = found.entries[ref]
-                _write_book(obj, charged)
+                obj["status"] = status_with(obj.get("status"), charged)
                 operation.writes.append(Write(key, encode(obj), expected=revision))
-
-
-def _write_book(placement: Object, book: Book) -> None:
-    old = placement.get("status") or {"specGeneration": 0, "matchingLocationCount": 0}
-    placement["status"] = {**old, "removals": removals_with(old, book)}
 
 
 def _check_guard(operation: Operation) -> None:

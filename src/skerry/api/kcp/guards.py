@@ -227,21 +227,26 @@ def _status() -> Raw:
 
 def removals() -> Raw:
     """Return the schema of ``status.removals`` of an EdgePlacement: the guards' book."""
-    charge = struct(
-        {
-            "time": moment("When they were let go."),
-            "destinations": text("Which, eight bytes each, in base64."),
-            "by": text("Who let them go beyond the budget: Confirm or Bypass; absent within it."),
-        },
-        required=("destinations", "time"),
-    )
+    within = "removed within the windows of guards."
     return struct(
         {
-            "charges": listing(charge, "Destinations removed within the windows of guards."),
+            "charges": listing(_charge("destinations"), f"Destinations {within}"),
             "held": _hold("destinations"),
+            "objectCharges": listing(_charge("objects"), f"Objects {within}"),
             "heldObjects": _hold("objects"),
         },
         "What guards have let go, and what they hold.",
+    )
+
+
+def _charge(what: str) -> Raw:
+    return struct(
+        {
+            "time": moment("When they were let go."),
+            what: text("Which, eight bytes each, in base64."),
+            "by": text("Who let them go beyond the budget: Confirm or Bypass; absent within it."),
+        },
+        required=(what, "time"),
     )
 
 

@@ -31,7 +31,7 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Guarded, Observed
-from skerry.logic.fleet.guards.book import Book, book_of, has_finalizer, removals_with
+from skerry.logic.fleet.guards.book import Book, book_of, has_finalizer, status_with
 from skerry.logic.fleet.guards.budget import Loss, Rule, Verdict, judge, rules_of
 from skerry.logic.fleet.guards.freeze import JOINING, LEAVING, Frozen
 from skerry.logic.fleet.guards.index import GuardIndex
@@ -319,11 +319,7 @@ def _writes(
         return (_update(observed, changed, "RemovalConfirmed"),)
     if verdict.book == book:
         return ()
-    old = placement.get("status") or {"specGeneration": 0, "matchingLocationCount": 0}
-    status = {key: value for key, value in old.items() if key != "removals"}
-    removals = removals_with(old, verdict.book)
-    if removals:
-        status["removals"] = removals
+    status = status_with(placement.get("status"), verdict.book)
     return (_update(observed, {**placement, "status": status}, "BookChanged", "status"),)
 
 

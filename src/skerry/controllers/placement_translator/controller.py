@@ -256,7 +256,7 @@ class PlacementTranslator:
     def _status_loop(self, announce: Announce) -> Controller[Any, Any]:
         context, clock = self._context, self._context.client.clock
         observer = StatusObserver(
-            self._inputs.placements, self.problems, self._mailboxes_of, self.guards.hold
+            self._inputs.placements, self.problems, self._mailboxes_of, self.guards.book
         )
         executor = ReleasingExecutor(
             context.client,

@@ -5,9 +5,13 @@ deselected, each once however many edges have a copy. A copy that goes because i
 went is not counted here; the edge scheduler has decided on that.
 
 Which placement sent an object that is gone, nobody can say afterwards; so the first of its
-workspace that still goes to that mailbox, and that a guard concerns, answers for it. What is held
-stands in that placement's ``status.removals.heldObjects``; it goes when a person confirms its name,
-in two steps: the annotation goes from the placement first, the copies after that.
+workspace that still goes to that mailbox, and that a guard concerns, answers for it. Its book is
+the part for objects of that placement's ``status.removals``.
+
+A copy waits in its mailbox until the book lets it go: until what goes within a budget's window is
+charged, or until a person has confirmed the name of what is held. The book is written first, with
+the version that was read, the copies go after that. A process that dies in between has charged too
+much, or asks again.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from datetime import datetime
 from skerry.api.edge import CONFIRM, EDGE_PLACEMENTS, PLACEMENT_GUARDS, Mailbox
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
-from skerry.logic.fleet.guards.book import Book, Hold, hold_of
+from skerry.logic.fleet.guards.book import NOBODY, Book, Hold, Members, book_of
+from skerry.logic.fleet.guards.book import OBJECTS as BOOK
 from skerry.logic.fleet.guards.budget import OBJECTS as OBJECTS_TEXT
 from skerry.logic.fleet.guards.budget import Loss, judge, rules_of
+from skerry.logic.fleet.guards.budget import Verdict as Judged
 from skerry.logic.fleet.guards.index import GuardIndex
 from skerry.logic.fleet.guards.spec import OBJECTS, Guard, guard_of
 from skerry.logic.fleet.guards.token import member
@@ -36,7 +42,6 @@ from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics
 
-_HELD = "heldObjects"
 Copy = tuple[Mailbox, ObjectRef]
 
 
@@ -62,7 +67,8 @@ class GuardedObjects:
         # Labels of workspaces by cluster, as far as they are known.
         self._labels: dict[ClusterName, Mapping[str, str]] = {}
         self._placements: dict[ObjectRef, Object] = {}
-        self._held: dict[ObjectRef, dict[ObjectRef, set[Mailbox]]] = {}
+        # Copies that wait, by the placement that answers for them.
+        self._waiting: dict[ObjectRef, dict[ObjectRef, set[Mailbox]]] = {}
         self._holds: dict[ObjectRef, Hold] = {}
         self._released: set[Copy] = set()
 
@@ -76,7 +82,7 @@ class GuardedObjects:
             self._guards.remove(ObjectRef.of(PLACEMENT_GUARDS.group_resource, obj))
         else:
             self._guards.put(guard_of(new))
-        self._evaluate(self._held)
+        self._evaluate(self._waiting)
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -95,7 +101,7 @@ class GuardedObjects:
         if new is None:
             self._placements.pop(ref, None)
             self._holds.pop(ref, None)
-            self._held.pop(ref, None)
+            self._waiting.pop(ref, None)
             return
         self._placements[ref] = new
         if old is None:
@@ -103,7 +109,7 @@ class GuardedObjects:
 
     def _adopt(self, ref: ObjectRef, placement: Object) -> None:
         """Hold on to what a placement says was held by whoever led before."""
-        hold = hold_of(((placement.get("status") or {}).get("removals") or {}).get(_HELD))
+        hold = book_of(placement.get("status"), BOOK).hold
         if hold is not None:
             self._holds[ref] = hold
 
@@ -137,11 +143,15 @@ class GuardedObjects:
         owner = record.owned.cluster if record is not None and record.owned is not None else ""
         if not owner and len(there) == 1:
             owner = next(iter(there))
-        # Still selected, and not going here: that is a matter of destinations.
-        if owner not in there or self._route.sending(owner, item):
+        if owner not in there or self._is_sent(owner, item):
             return None
         found = (each for each in there[owner] if each in self._holds or self._of(each))
         return next(found, None)
+
+    def _is_sent(self, owner: ClusterName, item: ObjectRef) -> bool:
+        """Tell whether an object is there and selected: not going here is for others to judge."""
+        exists = self._workspaces.record(owner, item) is not None
+        return exists and bool(self._route.sending(owner, item))
 
     def _of(self, placement: ObjectRef) -> tuple[Guard, ...]:
         """Return the guards of a placement that say something about objects."""
@@ -159,9 +169,24 @@ class GuardedObjects:
     def _kept(
         self, placement: ObjectRef, mailbox: Mailbox, items: set[ObjectRef]
     ) -> set[ObjectRef]:
+        """Return which of the lost objects stay in a mailbox for now."""
+        waiting = self._waiting.get(placement, {})
+        judged = self._judge(placement, {*waiting, *items})
+        stays = judged.held | self._uncharged(placement, judged)
+        if not stays:
+            self._free(placement)
+            return set()
+        kept = {each for each in items if member(each) in stays}
+        for item in kept:
+            self._waiting.setdefault(placement, {}).setdefault(item, set()).add(mailbox)
+        self._hold(placement, judged.book.hold)
+        if not judged.held:
+            self._enqueue_status(placement)
+        return kept
+
+    def _judge(self, placement: ObjectRef, lost: set[ObjectRef]) -> Judged:
+        """Decide what of *lost* may go, by the book as it was last seen."""
         guards = self._of(placement)
-        held = self._held.get(placement, {})
-        lost = {*held, *items}
         loss = Loss(
             self._uid(placement),
             frozenset(member(each) for each in lost),
@@ -169,18 +194,25 @@ class GuardedObjects:
             dict(self._protected(placement.cluster, lost, guards)),
             OBJECTS_TEXT,
         )
-        book = Book(hold=self._holds.get(placement))
-        rules = rules_of(guards, OBJECTS, floor=False)
-        verdict = judge(loss, rules, book, "", self._now())
-        if verdict.book.hold is None:
-            self._free(placement)
-            return set()
-        for item in items:
-            self._held.setdefault(placement, {}).setdefault(item, set()).add(mailbox)
-        if verdict.book.hold != self._holds.get(placement):
-            self._holds[placement] = verdict.book.hold
-            self._enqueue_status(placement)
-        return items
+        book = Book(self._book(placement).charges, self._holds.get(placement))
+        return judge(loss, rules_of(guards, OBJECTS, floor=False), book, "", self._now())
+
+    def _book(self, placement: ObjectRef) -> Book:
+        return book_of(self._placements.get(placement, {}).get("status"), BOOK)
+
+    def _uncharged(self, placement: ObjectRef, judged: Judged) -> Members:
+        """Return what has to be charged before it goes."""
+        charges = judged.book.charges
+        return charges[-1].members if charges != self._book(placement).charges else NOBODY
+
+    def _hold(self, placement: ObjectRef, hold: Hold | None) -> None:
+        if hold == self._holds.get(placement):
+            return
+        if hold is None:
+            del self._holds[placement]
+        else:
+            self._holds[placement] = hold
+        self._enqueue_status(placement)
 
     def _protected(
         self, cluster: ClusterName, items: Iterable[ObjectRef], guards: Iterable[Guard]
@@ -199,27 +231,26 @@ class GuardedObjects:
     def _settled(self, mailbox: Mailbox, item: ObjectRef) -> None:
         """Take that a copy is wanted again, or gone; what is left may fit the budget now."""
         self._released.discard((mailbox, item))
-        for placement, held in list(self._held.items()):
-            at = held.get(item)
+        for placement, waiting in list(self._waiting.items()):
+            at = waiting.get(item)
             if at is None or mailbox not in at:
                 continue
             at.discard(mailbox)
             if not at:
-                del held[item]
+                del waiting[item]
                 self._evaluate([placement])
-            if not held:
+            if not waiting:
                 self._free(placement)
 
     def _free(self, placement: ObjectRef) -> None:
         """Hold nothing of a placement any more."""
-        held = self._held.pop(placement, {})
-        self._mark_copies(held)
+        self._mark_copies(self._waiting.pop(placement, {}))
         if self._holds.pop(placement, None) is not None:
             self._enqueue_status(placement)
 
     def _evaluate(self, placements: Iterable[ObjectRef]) -> None:
         for placement in list(placements):
-            self._mark_copies(self._held.get(placement, {}))
+            self._mark_copies(self._waiting.get(placement, {}))
 
     def _mark_copies(self, held: Mapping[ObjectRef, set[Mailbox]]) -> None:
         by_mailbox: dict[Mailbox, set[ObjectRef]] = {}
@@ -235,11 +266,16 @@ class GuardedObjects:
 
     # -- reporting ---------------------------------------------------------------------------
 
-    def hold(self, placement: ObjectRef) -> Hold | None:
-        """Return what is held of a placement's objects, once all its mailboxes were evaluated."""
-        if placement not in self._held:
+    def book(self, placement: ObjectRef) -> Book:
+        """Return the part for objects as a placement is to have it, by what it has now.
+
+        To be asked once all mailboxes of the placement were evaluated.
+        """
+        waiting = self._waiting.get(placement)
+        if not waiting:
             self._holds.pop(placement, None)
-        return self._holds.get(placement)
+            return Book(self._book(placement).charges)
+        return self._judge(placement, set(waiting)).book
 
     def start(self) -> None:
         """Begin to lead: whoever led meanwhile may have taken confirmations, and held more."""
@@ -248,18 +284,26 @@ class GuardedObjects:
             if ref not in self._holds:
                 self._adopt(ref, placement)
 
-    def release(self, placement: ObjectRef) -> None:
-        """Let go what is held of a placement: a person has confirmed that."""
-        held = self._held.get(placement, {})
-        self._released.update((mailbox, item) for item, at in held.items() for mailbox in at)
-        self._free(placement)
+    def release(self, placement: ObjectRef, members: Members | None) -> None:
+        """Let copies of *members* go: they are charged. None: a person has confirmed them all."""
+        waiting = self._waiting.get(placement, {})
+        going = [each for each in waiting if members is None or member(each) in members]
+        self._released.update((mailbox, item) for item in going for mailbox in waiting[item])
+        if len(going) == len(waiting):
+            self._free(placement)
+        else:
+            self._mark_copies({item: waiting.pop(item) for item in going})
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlan(Plan):
-    """A plan that takes a confirmation, and the placement whose copies may go after it."""
+    """A plan after which copies of objects that a placement answers for may go.
+
+    ``charged`` are those objects; None: all that wait, because a person has confirmed them.
+    """
 
     releases: ObjectRef | None = field(default=None)
+    charged: Members | None = field(default=None)
 
 
 def taken(placement: Object, hold: Hold | None) -> ReleasePlan | None:
@@ -275,23 +319,21 @@ def taken(placement: Object, hold: Hold | None) -> ReleasePlan | None:
     return ReleasePlan([Update(target, obj, "RemovalConfirmed")], releases=ref)
 
 
-def removals_with_objects(status: Object, hold: Hold | None) -> Object:
-    """Return *status* with what is held of objects; the rest of the book is the scheduler's."""
-    removals = {k: v for k, v in (status.get("removals") or {}).items() if k != _HELD}
-    if hold is not None:
-        removals[_HELD] = hold.written()
-    found = {key: value for key, value in status.items() if key != "removals"}
-    return {**found, "removals": removals} if removals else found
+def newly_charged(status: Object, book: Book) -> Members | None:
+    """Return what a book charges that a status does not; None for nothing."""
+    known = book_of(status, BOOK).charges
+    found = [each.members for each in book.charges if each not in known]
+    return NOBODY.union(*found) if found else None
 
 
 class ReleasingExecutor(Executor):
-    """Lets copies go when, and only when, the confirmation has been taken."""
+    """Lets copies go when, and only when, the book that lets them go has been written."""
 
     def __init__(
         self,
         client: Client,
         controller: str,
-        release: Callable[[ObjectRef], None],
+        release: Callable[[ObjectRef, Members | None], None],
         *,
         metrics: RuntimeMetrics,
         announce: Announce | None,
@@ -304,5 +346,5 @@ class ReleasingExecutor(Executor):
     async def execute(self, plan: Plan) -> list[Outcome]:
         outcomes = await super().execute(plan)
         if isinstance(plan, ReleasePlan) and plan.releases is not None and self._acts:
-            self._release(plan.releases)
+            self._release(plan.releases, plan.charged)
         return outcomes

@@ -9,16 +9,16 @@ object, however many destinations it concerns; of conditions, what does not fit 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from skerry.api.edge import CONFLICT_FREE, EDGE_PLACEMENTS, TRANSLATED, Mailbox
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
-from skerry.controllers.placement_translator.guards import removals_with_objects, taken
+from skerry.controllers.placement_translator.guards import ReleasePlan, newly_charged, taken
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
-from skerry.logic.fleet.guards.book import Hold
+from skerry.logic.fleet.guards.book import OBJECTS, Book, status_with
 from skerry.logic.fleet.translation.merging import COMPROMISES, CONFLICTS, PlacementProblem
 from skerry.logic.fleet.translation.selected import what_of
 from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
@@ -122,8 +122,8 @@ class StatusObserved:
     placement: Object
     problems: Mapping[tuple[Problem, ObjectRef], Sequence[Mailbox]]
     malformed: str = ""
-    # What guards keep of its objects.
-    hold: Hold | None = None
+    # What guards let go of its objects, and keep.
+    book: Book = field(default_factory=Book)
 
 
 class StatusObserver:
@@ -134,11 +134,11 @@ class StatusObserver:
         placements: Informer,
         problems: PlacementProblems,
         mailboxes: Callable[[ObjectRef], Iterable[Mailbox]],
-        hold: Callable[[ObjectRef], Hold | None],
+        book: Callable[[ObjectRef], Book],
     ) -> None:
-        """*mailboxes* returns the mailboxes there are at a placement's destinations, *hold* what
-        guards keep of its objects."""
-        self._hold = hold
+        """*mailboxes* returns the mailboxes there are at a placement's destinations, *book* what
+        guards let go of its objects, and keep."""
+        self._book = book
         self._placements = placements
         self._problems = problems
         self._mailboxes = mailboxes
@@ -155,19 +155,19 @@ class StatusObserver:
             what_of(placement)
         except SelectorError as error:
             malformed = str(error)
-        return StatusObserved(placement, self._problems.of(name), malformed, self._hold(name))
+        return StatusObserved(placement, self._problems.of(name), malformed, self._book(name))
 
 
 def decide_status(observed: StatusObserved, now: datetime) -> Plan:
     """Bring problems and condition up to date; announce what has become worse."""
     placement, old = observed.placement, observed.placement["status"]
-    confirmed = taken(placement, observed.hold)
+    confirmed = taken(placement, observed.book.hold)
     if confirmed is not None:
         return confirmed
     known = old.get("conditions") or []
     problems, conflicts = _problems(observed), _conflict_free(observed)
     conditions = set_conditions(known, [conflicts], rfc3339(now), dropped=(TRANSLATED,))
-    status = removals_with_objects({**old, "conditions": conditions}, observed.hold)
+    status = status_with({**old, "conditions": conditions}, observed.book, OBJECTS)
     if problems:
         status["problems"] = problems
     else:
@@ -188,7 +188,11 @@ def decide_status(observed: StatusObserved, now: datetime) -> Plan:
     if conflicts["status"] == "False" and conflicts["message"] != before.get("message"):
         text = conflicts["message"]
         news.append(Announcement(placement, "Warning", conflicts["reason"], text))
-    return Plan([update], news)
+    charged = newly_charged(old, observed.book)
+    if charged is None:
+        return Plan([update], news)
+    ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, placement)
+    return ReleasePlan([update], news, releases=ref, charged=charged)
 
 
 def _problems(observed: StatusObserved) -> list[Object]:

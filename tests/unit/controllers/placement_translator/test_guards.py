@@ -9,10 +9,10 @@ from skerry.api.edge import CONFIRM, Mailbox, edge_placement_ref
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.placement_translator.guards import (
     GuardedObjects,
-    removals_with_objects,
+    newly_charged,
     taken,
 )
-from skerry.logic.fleet.guards.book import Hold
+from skerry.logic.fleet.guards.book import OBJECTS, Book, Charge, Hold, status_with
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.difference import ItemDiff
 
@@ -28,10 +28,18 @@ def placement(**annotations: str) -> dict[str, Any]:
 
 def test_what_is_held_of_objects_stands_beside_what_is_held_of_destinations() -> None:
     status = {"removals": {"held": {"name": "1"}}, "a": 1}
-    found = removals_with_objects(status, HOLD)
+    found = status_with(status, Book(hold=HOLD), OBJECTS)
     assert found["removals"] == {"held": {"name": "1"}, "heldObjects": HOLD.written()}
-    assert removals_with_objects(found, None) == status
-    assert removals_with_objects({"a": 1}, None) == {"a": 1}
+    assert status_with(found, Book(), OBJECTS) == status
+    assert status_with({"a": 1}, Book(), OBJECTS) == {"a": 1}
+
+
+def test_what_a_book_charges_anew_may_go_and_what_it_charged_before_has_gone() -> None:
+    old, new = Charge(NOW, frozenset({b"12345678"})), Charge(NOW, frozenset({b"abcdefgh"}))
+    status = status_with({}, Book((old,)), OBJECTS)
+    assert newly_charged(status, Book((old,))) is None
+    assert newly_charged(status, Book()) is None
+    assert newly_charged(status, Book((old, new))) == new.members
 
 
 def test_only_the_name_of_the_hold_is_a_confirmation_and_it_is_used_up() -> None:
@@ -57,7 +65,7 @@ def test_a_hold_that_is_recorded_is_adopted_and_dropped_when_nothing_is_held() -
     guards = GuardedObjects(
         cast(Any, None), cast(Any, None), lambda: NOW, lambda *_: None, lambda _: None
     )
-    obj = {**placement(), "status": removals_with_objects({}, HOLD)}
+    obj = {**placement(), "status": status_with({}, Book(hold=HOLD), OBJECTS)}
     guards.placement_changed(None, obj)
     # Every mailbox was evaluated, and nothing is held.
-    assert guards.hold(edge_placement_ref("shop", "web")) is None
+    assert guards.book(edge_placement_ref("shop", "web")) == Book()

@@ -1,5 +1,8 @@
 """What guards have let go and what they hold, as an EdgePlacement's ``status.removals`` says it.
 
+There is a part for destinations, which the edge scheduler charges, and one for objects, which the
+placement translator does.
+
 The book of a placement is part of its status, so it outlives every process, and whoever charges it
 does so with the version it has read: of two that want the last place in a window one meets a
 Conflict. A charge is written before what it is for is removed. Whoever dies in between has charged
@@ -26,6 +29,18 @@ NOBODY: Members = frozenset()
 
 # How long a request that was confirmed, or whose user bypasses guards, speaks for what it does.
 PAID_FOR = timedelta(minutes=15)
+
+
+class Part(NamedTuple):
+    """A part of ``status.removals``: the names of its fields, and of the members in a charge."""
+
+    charges: str
+    held: str
+    members: str
+
+
+DESTINATIONS = Part("charges", "held", "destinations")
+OBJECTS = Part("objectCharges", "heldObjects", "objects")
 
 
 class Charge(NamedTuple):
@@ -104,12 +119,12 @@ def has_finalizer(placement: Mapping[str, Any]) -> bool:
     return GUARD_FINALIZER in (placement["metadata"].get("finalizers") or ())
 
 
-def book_of(status: Mapping[str, Any] | None) -> Book:
-    """Read the book in an EdgePlacement's status; what is no charge is none."""
+def book_of(status: Mapping[str, Any] | None, part: Part = DESTINATIONS) -> Book:
+    """Read a part of the book in an EdgePlacement's status; what is no charge is none."""
     removals = (status or {}).get("removals") or {}
-    charges = (_charge(each) for each in removals.get("charges") or ())
+    charges = (_charge(each, part) for each in removals.get(part.charges) or ())
     found = tuple(each for each in charges if each is not None)
-    return Book(found, hold_of(removals.get("held")))
+    return Book(found, hold_of(removals.get(part.held)))
 
 
 def hold_of(written: Mapping[str, Any] | None) -> Hold | None:
@@ -127,29 +142,41 @@ def hold_of(written: Mapping[str, Any] | None) -> Hold | None:
     )
 
 
-def removals_with(status: Mapping[str, Any] | None, book: Book) -> Object:
-    """Return ``status.removals`` with this book in it; what others hold stays."""
+def removals_with(
+    status: Mapping[str, Any] | None, book: Book, part: Part = DESTINATIONS
+) -> Object:
+    """Return ``status.removals`` with this part in it; what others hold stays."""
     found = dict((status or {}).get("removals") or {})
-    found.pop("charges", None)
-    found.pop("held", None)
+    found.pop(part.charges, None)
+    found.pop(part.held, None)
     if book.charges:
-        found["charges"] = [_written(each) for each in book.charges]
+        found[part.charges] = [_written(each, part) for each in book.charges]
     if book.hold is not None:
-        found["held"] = book.hold.written()
+        found[part.held] = book.hold.written()
     return found
 
 
-def _written(charge: Charge) -> Object:
+def status_with(
+    status: Mapping[str, Any] | None, book: Book, part: Part = DESTINATIONS
+) -> dict[str, Any]:
+    """Return a status with this part of its book, and without one where nothing is in it."""
+    old = status or {"specGeneration": 0, "matchingLocationCount": 0}
+    found = {key: value for key, value in old.items() if key != "removals"}
+    removals = removals_with(old, book, part)
+    return {**found, "removals": removals} if removals else found
+
+
+def _written(charge: Charge, part: Part) -> Object:
     found: Object = {
         "time": rfc3339_micro(charge.time),
-        "destinations": b64encode(b"".join(sorted(charge.members))).decode(),
+        part.members: b64encode(b"".join(sorted(charge.members))).decode(),
     }
     return {**found, "by": charge.by} if charge.by else found
 
 
-def _charge(obj: Mapping[str, Any]) -> Charge | None:
+def _charge(obj: Mapping[str, Any], part: Part) -> Charge | None:
     try:
-        packed = b64decode(str(obj["destinations"]), validate=True)
+        packed = b64decode(str(obj[part.members]), validate=True)
         time = parse_rfc3339(str(obj["time"]))
     except (KeyError, ValueError):
         return None
