@@ -28,6 +28,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.guard_admission import GuardAdmission
 from skerry.app.guard_index import GuardedPlacements
+from skerry.app.guard_requests import GuardedRequests
 from skerry.kit import garbage
 from skerry.kit.clock import SystemClock
 from skerry.scheduler.placement import location_chooser
@@ -64,7 +65,7 @@ async def _measured() -> list[Row]:
     memory = (_kilobytes() - before) / 1024
     # As a hub does when it has started.
     garbage.settle()
-    admission = GuardAdmission(index, store, SystemClock())
+    admission = GuardAdmission(GuardedRequests(index, store, SystemClock()))
 
     async def relabel() -> None:
         number = source.randrange(_LOCATIONS)

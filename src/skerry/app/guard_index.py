@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS, edge_placement_ref
+from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS, ROLLOUTS, edge_placement_ref
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.logic.fleet.guards.index import GuardIndex
-from skerry.logic.fleet.guards.spec import Guard, guard_of
+from skerry.logic.fleet.guards.spec import Guard, guard_of, says_of_objects
 from skerry.logic.fleet.placement.choosing import MakeChoosing
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import (
@@ -31,14 +31,15 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.placement.whatif import Remove
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
-from skerry.logic.machinery.selectors import Selector, SelectorError
+from skerry.logic.fleet.translation.selected import What, what_of
+from skerry.logic.machinery.selectors import SelectorError
 from skerry.server.change import Change
 from skerry.server.codec import decode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.state import HubState, entries_of
 from skerry.store.base import Store
 
-_FOLLOWED = (WORKSPACES, LOCATIONS, SYNC_TARGETS, EDGE_PLACEMENTS)
+_FOLLOWED = (WORKSPACES, LOCATIONS, SYNC_TARGETS, EDGE_PLACEMENTS, ROLLOUTS)
 
 
 class KnownPlacement(NamedTuple):
@@ -48,12 +49,16 @@ class KnownPlacement(NamedTuple):
     uid: str
     labels: Mapping[str, str]
     destinations: int
-    # Of the Namespaces it places; None: all of them.
-    namespaces: Selector | None = None
+    # None: its selectors are malformed, and choose nothing.
+    what: What | None = None
 
     def chooses(self, labels: Mapping[str, str]) -> bool:
         """Tell whether a Namespace with these labels is placed."""
-        return self.namespaces is None or self.namespaces.matches(labels)
+        return self.what is not None and self.what.namespaces.matches(labels)
+
+    def names(self, item: ObjectRef, labels: Mapping[str, str]) -> bool:
+        """Tell whether an object in no Namespace is placed."""
+        return self.what is not None and self.what.names(item, labels)
 
 
 class GuardedPlacements:
@@ -66,6 +71,11 @@ class GuardedPlacements:
         self.guards = GuardIndex()
         self.table = DestinationTable(choosing)
         self.placements: dict[ObjectRef, KnownPlacement] = {}
+        self._placed_in: dict[str, set[ObjectRef]] = {}
+        # Placements that have a Rollout.
+        self.rollouts: set[ObjectRef] = set()
+        # Whether any guard counts or protects objects.
+        self.looks_at_objects = False
         # Whether everything there is has been read.
         self.is_complete = False
         # Set while there are guards, and something to read for them.
@@ -88,17 +98,24 @@ class GuardedPlacements:
         labels = {} if known is None else known.labels
         return self.guards.of(placement, self.table.workspace_labels(placement.cluster), labels)
 
+    def placed_in(self, cluster: str) -> list[ObjectRef]:
+        """Return the placements of a workspace, by name."""
+        return sorted(self._placed_in.get(cluster, ()))
+
+    def total(self, placement: ObjectRef) -> int:
+        """Return how many destinations a placement has, by the scheduler's own count."""
+        known = self.placements.get(placement)
+        counted = known.destinations if known is not None else 0
+        return counted or len(self.table.matching(placement))
+
     def emptied(self, cluster: str) -> Iterator[Remove]:
         """Yield what is gone when a workspace is, with all below it."""
-        placements: dict[str, list[ObjectRef]] = {}
-        for ref in self.placements:
-            placements.setdefault(ref.cluster, []).append(ref)
         inventory, state = self.table.inventory, self._state
         due = [cluster] if cluster else []
         while due:
             each = due.pop()
             due += state.children.get(each, {}).values()
-            yield from (Remove(Placement, ref) for ref in placements.get(each, ()))
+            yield from (Remove(Placement, ref) for ref in self.placed_in(each))
             for number in inventory.locations_in(each):
                 yield Remove(Location, inventory.location_at(number).ref)
 
@@ -114,6 +131,7 @@ class GuardedPlacements:
         if change.event.value is None:
             ref = ObjectRef(key.cluster, *PLACEMENT_GUARDS.group_resource, "", key.name)
             self.guards.remove(ref)
+            self.looks_at_objects = any(map(says_of_objects, self.guards))
             if not self.guards:
                 self._forget()
         else:
@@ -125,6 +143,7 @@ class GuardedPlacements:
         if exported is not None:
             self.guards.provider = exported.schema_cluster
         self.guards.put(guard_of(stamped(obj, key.cluster)))
+        self.looks_at_objects = any(map(says_of_objects, self.guards))
         if not self.is_complete:
             self._wanted.set()
 
@@ -168,6 +187,9 @@ class GuardedPlacements:
         self._touched.clear()
         self.table = DestinationTable(self._choosing)
         self.placements.clear()
+        self._placed_in.clear()
+        self.rollouts.clear()
+        self.looks_at_objects = any(map(says_of_objects, self.guards))
 
     def _put(self, gvr: GroupVersionResource, key: ObjectKey, obj: Object | None) -> None:
         ref = ObjectRef(key.cluster, *gvr.group_resource, "", key.name)
@@ -176,6 +198,9 @@ class GuardedPlacements:
             self._put_placement(key, obj)
         elif gvr == WORKSPACES:
             self._put_workspace(ref, obj)
+        elif gvr == ROLLOUTS:
+            placement = edge_placement_ref(key.cluster, key.name)
+            (self.rollouts.discard if obj is None else self.rollouts.add)(placement)
         elif gvr == LOCATIONS:
             if obj is None or is_being_deleted(obj):
                 table.remove_location(ref)
@@ -191,12 +216,14 @@ class GuardedPlacements:
         if obj is None:
             self.table.remove_placement(ref)
             self.placements.pop(ref, None)
+            self._placed_in.get(key.cluster, set()).discard(ref)
             return
+        self._placed_in.setdefault(key.cluster, set()).add(ref)
         metadata, status = obj["metadata"], obj.get("status") or {}
         labels = metadata.get("labels") or {}
         count = int(status.get("destinationCount") or 0)
         self.placements[ref] = KnownPlacement(
-            key.path(), metadata["uid"], labels, count, _namespaces(obj)
+            key.path(), metadata["uid"], labels, count, _what(obj)
         )
         self.table.put_placement(placement_of(stamped(obj, key.cluster)))
 
@@ -216,13 +243,12 @@ def stamped(obj: Mapping[str, Any], cluster: str) -> Object:
     return {**obj, "metadata": {**metadata, "annotations": notes}}
 
 
-def _namespaces(placement: Object) -> Selector | None:
-    """Return which Namespaces a placement chooses; of a malformed selector, none."""
-    selector = (placement.get("spec") or {}).get("namespaceSelector")
+def _what(placement: Object) -> What | None:
+    """Return what a placement chooses; of a malformed selector, nothing."""
     try:
-        return None if selector is None else Selector.from_label_selector(selector)
+        return what_of(placement)
     except SelectorError:
-        return Selector(nothing=True)
+        return None
 
 
 def _prefix(gvr: GroupVersionResource) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -22,6 +22,8 @@ from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.guard_admission import GuardAdmission
 from skerry.app.guard_index import GuardedPlacements
+from skerry.app.guard_objects import ObjectGuards, StoredType
+from skerry.app.guard_requests import GuardedRequests
 from skerry.app.restart import restart_on_unavailable
 from skerry.logic.fleet.guards.book import REFUSAL as REMOVALS_REFUSAL
 from skerry.logic.fleet.guards.book import book_entries
@@ -211,6 +213,7 @@ class HubServer(ApiServer):
             BindingRules(state, catalogue, parts.authorizer, clock),
             ComputeRules(state, catalogue, self.seeder, parts.store, clock, ids, self._base_url),
         ]
+        requests = GuardedRequests(self.guards, parts.store, clock)
         return [NamespaceLifecycle(parts.store, self.namespaces)], [
             SchemaGuard(own),
             DefinitionAdmission(catalogue, clock),
@@ -225,7 +228,8 @@ class HubServer(ApiServer):
             PodSecurityAdmission(
                 parts.store, self.namespaces, parts.pod_security, self._passes_through
             ),
-            GuardAdmission(self.guards, parts.store, clock),
+            GuardAdmission(requests),
+            ObjectGuards(requests, self.namespaces.within, self._namespaced_types),
             QuotaAdmission(parts.store, self.quotas, clock, cluster_quotas=True),
             WorkspaceLimits(
                 self.usage,
@@ -235,6 +239,11 @@ class HubServer(ApiServer):
                 self._facts.tree_limits,
             ),
         ]
+
+    def _namespaced_types(self, cluster: str) -> Iterator[StoredType]:
+        for each in self._hub_catalogue.types(cluster).stored:
+            if each.info.namespaced:
+                yield StoredType(each.info.group, each.info.resource, each.storage_resource)
 
     def _policy_surroundings(self, parts: Parts) -> Surroundings:
         return replace(

@@ -51,6 +51,15 @@ class Budget:
         share = 0 if self.percent is None else total * self.percent // 100
         return max(share, self.max or 0)
 
+    def is_exceeded(self, number: int, total: int) -> bool:
+        """Tell whether so many of *total* are too many.
+
+        All are the most whose content can change at once, so there a number is exceeded when it is
+        reached: ``percent: 100`` is everybody.
+        """
+        limit = self.limit(total)
+        return number > limit or (self.of == CONTENT and number == limit > 0)
+
     @property
     def stops(self) -> bool:
         """Whether more than a warning comes of it."""
@@ -145,6 +154,13 @@ def _doubts(spec: Mapping[str, Any]) -> Iterator[str]:
             yield f"spec.bypass[{number}].group: {each['group']} lets nearly everybody pass"
     if not any(spec.get(part) for part in ("budgets", "protect", "freezes")):
         yield "spec: no budgets, protect or freezes, so the guard guards nothing"
+
+
+def says_of_objects(guard: Guard) -> bool:
+    """Tell whether a guard counts or protects objects, and not only destinations."""
+    return any(each.of in (OBJECTS, CONTENT) for each in guard.budgets) or any(
+        each.kind == "Namespace" for each in guard.protections
+    )
 
 
 def strictest(actions: Iterable[str]) -> str:
