@@ -10,8 +10,10 @@ import orjson
 import pytest
 
 from skerry.api.edge import (
+    CONFIRM,
     DECISION_RECORDS,
     EDGE_PLACEMENTS,
+    PLACEMENT_GUARDS,
     SINGLE_PLACEMENT_SLICES,
     edge_placement_ref,
     placement_of_slice,
@@ -206,6 +208,38 @@ async def test_the_end_of_a_placement_is_recorded_and_outlives_it() -> None:
         [records] = (await recorded(hub)).values()
         assert verify(in_order(records)) == []
         await assert_reported(hub)
+
+
+@virtual
+async def test_what_guards_hold_is_recorded_and_who_let_it_go() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a"), hub.controlled("edge-scheduler"):
+        for number in range(3):
+            await hub.target("root:imw1", f"t{number}", {"n": str(number)})
+            await hub.locate("root:imw1", f"l{number}", {"env": "prod"}, equal(n=str(number)))
+        budgets = [{"of": "DestinationsRemoved", "max": 1}]
+        guard: Object = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "PlacementGuard"}
+        guard |= {"metadata": {"name": "own"}, "spec": {"budgets": budgets}}
+        await hub.at("root:a").create(PLACEMENT_GUARDS, guard)
+        await hub.place("root:a", "web", equal(env="prod"))
+        await asyncio.sleep(2)
+        await hub.place("root:a", "web", equal(env="none"))
+        await asyncio.sleep(2)
+        obj = await hub.at("root:a").get(EDGE_PLACEMENTS, "web")
+        name = obj["status"]["removals"]["held"]["name"]
+        patch = {"metadata": {"annotations": {CONFIRM: name}}}
+        await hub.ann.at("", "root:a").patch(EDGE_PLACEMENTS, "web", patch)
+        await asyncio.sleep(2)
+        [records] = (await recorded(hub)).values()
+        story = in_order(records)
+        assert [each["change"] for each in story] == ["Joined", "Held", "Released", "Left"]
+        held, released = story[1:3]
+        assert held["destinations"]["count"] == released["destinations"]["count"] == 3
+        assert held["reason"]["text"].startswith(f"{name}: PlacementGuard ./own: removals would")
+        assert released["cause"]["change"] == f"confirm={name}"
+        assert released["cause"]["user"] == "ann"
+        assert verify(story) == []
+        assert reported(records) == set()
 
 
 @virtual

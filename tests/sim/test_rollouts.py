@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC
 from random import Random
 from typing import Any
 
 import pytest
 
-from skerry.api.edge import PLACEMENT_REVISIONS
+from skerry.api.edge import DECISION_RECORDS, PLACEMENT_REVISIONS
+from skerry.logic.fleet.history.fold import timeline
+from skerry.logic.fleet.history.text import Selection, row, selected
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_chain import CHAIN, ChainHub
 from tests.kit.chain.rollout_hub import WORKLOAD
@@ -73,6 +76,33 @@ async def test_a_bad_page_returns_and_nobody_beyond_the_canary_ever_ran_it() -> 
         await hub.write("three")
         await hub.settle(60)
         assert set(running(hub).values()) == {"three"}
+
+
+@virtual
+async def test_the_history_of_the_canary_has_a_bad_page_in_five_lines() -> None:
+    async with chain(4) as hub:
+        hub.bad.add("broken")
+        await hub.write("broken")
+        await hub.settle(60)
+        await hub.locate("root:imw", "e1", {"env": "dr", "ring": "canary"}, equal(n="e1"))
+        await hub.settle(30)
+        line = timeline((await hub.shop.list(DECISION_RECORDS)).items)
+        assert line.broken == {}
+        rows = [row(each, UTC)[1:] for each in selected(line, Selection(location="e1"))]
+        rows_of = [(change, revisions) for change, _, revisions, _, _ in rows]
+        assert rows_of[-6:] == [
+            ("Delivered", "1"),
+            ("Judged Good", "1"),
+            ("Revised", "1→2"),
+            ("Judged Bad", "2"),
+            ("Revised", "2→1"),
+            ("Left", "1→\N{EN DASH}"),
+        ]
+        why = {change: text for change, _, _, text, _ in rows}
+        assert why["Left"] == "locationSelectors[0]: env must be prod"
+        assert why["Revised"].startswith("rollback: ")
+        assert "configmaps s/page" in why["Judged Bad"]
+        assert why["Delivered"].startswith("applied in ")
 
 
 @virtual

@@ -119,8 +119,8 @@ class GuardedRequests:
         fresh = members - counted
         found.effect += [("-", *placement, each.hex()) for each in members]
         found.used += [f"{c.time}" for c in book.charges if c.by]
-        longest = max(windows, default=None)
-        found.fresh.append(Fresh(placement, part, fresh, book, longest))
+        window = max(windows, default=None)
+        found.fresh.append(Fresh(placement, part, fresh, book, window))
         for excess in excesses(fresh, total, rules, book, now) if fresh else ():
             self.exceeded(found, operation, guards, excess, placement, "removals", part.members)
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from skerry.api.edge import (
     AUTHORED_KINDS,
     CHANGED_BY,
+    CONFIRM,
     EDGE_PLACEMENTS,
     SINGLE_PLACEMENT_SLICES,
     STATUS_QUERIES,
@@ -224,6 +225,7 @@ class HubServer(ApiServer):
                 AUTHORED_KINDS,
                 ids,
                 lambda cluster: self.mailboxes.mailbox(cluster) is not None,
+                (CONFIRM,),
             ),
             PodSecurityAdmission(
                 parts.store, self.namespaces, parts.pod_security, self._passes_through

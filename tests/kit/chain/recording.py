@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
-from skerry.controllers.edge_scheduler.history import Members, Story, decided
+from skerry.controllers.edge_scheduler.history import Members, Story, recorded
 from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Observed, Recording, Result
 from skerry.logic.fleet.history.record import Reason
 from skerry.logic.fleet.placement.records import Destination
@@ -35,4 +35,4 @@ def observed(
 def story(
     found: Observed, *wanted: Destination, given: Mapping[int, Assigned] | None = None
 ) -> Story | None:
-    return decided(found, {member(each): each for each in wanted}, given or {})
+    return recorded(found, {member(each): each for each in wanted}, given or {}).story

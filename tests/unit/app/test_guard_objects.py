@@ -30,9 +30,9 @@ async def stocked(folder: Path, **spec: Any) -> AsyncIterator[Hub]:
     """A guarded hub whose placement sends a Namespace with four ConfigMaps; another is not sent."""
     async with furnished(folder, **spec) as hub:
         for name, labels in (("a", {"app": "web"}), ("b", {})):
-            space = {"apiVersion": "v1", "kind": "Namespace"}
-            await hub.create(SHOP, NAMESPACES, {**space, "metadata": {"name": name,
-                                                                      "labels": labels}})  # fmt: skip
+            metadata = {"name": name, "labels": labels}
+            space = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            await hub.create(SHOP, NAMESPACES, space)
             for number in range(4):
                 body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "1"}}
                 path = f"{NAMESPACES}/{name}/configmaps"

@@ -1,4 +1,4 @@
-"""What a request is answered is told in ``test_guard_admission``; here is what it is made of."""
+"""What a request is answered is in ``test_guard_admission``; here is what it is made of."""
 
 from __future__ import annotations
 

@@ -255,6 +255,7 @@ def _verdicts() -> Raw:
             "bad": _bitmap("Bad at the target."),
             "excused": _bitmap("Bad at the target, and unwell before."),
             "settled": _bitmap("Whose mailbox has what their slice says."),
+            "delivered": _bitmap("Whose edge has applied the target."),
             "joined": _bitmap("Newcomers that are well at the stable revision."),
             "unfit": _bitmap("Newcomers that are not."),
             "absent": _bitmap("Not heard of."),

@@ -13,9 +13,10 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.guards import allow, exceeds_floor
-from skerry.controllers.edge_scheduler.history import Story, decided
+from skerry.controllers.edge_scheduler.history import Story, recorded
 from skerry.controllers.edge_scheduler.observed import Gone, Observed
 from skerry.controllers.edge_scheduler.rollout_plan import roll
+from skerry.logic.fleet.history.observations import Seen
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
@@ -45,8 +46,9 @@ class SlicePlan(Plan):
     receivers: int = 0
     before: tuple[Action, ...] = ()
     examine: bool = False
-    # What is to be recorded before any of it.
+    # What is to be recorded before any of it, and what of a Rollout is recorded then.
     story: Story | None = None
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def decide(
             allowed.look_again_seconds,
             observed=observed,
             before=allowed.before,
+            story=recorded(observed, notes=allowed.notes).story,
         )
     rolled = roll(observed)
     observed = rolled.observed
@@ -111,14 +114,18 @@ def decide(
         action for write in found.givers if (action := _removed(observed, write.name)) is not None
     ]
     actions = [*receivers, *givers]
+    record = recorded(
+        observed, wanted.destinations if actions else None, given, rolled.state, allowed.notes
+    )
     return SlicePlan(
         actions,
         (*allowed.announcements, *rolled.announcements),
-        _earlier(allowed.look_again_seconds, rolled.look_again_seconds),
+        _earlier(allowed.look_again_seconds, rolled.look_again_seconds, record.look_again_seconds),
         observed=observed,
         receivers=len(receivers),
         before=(*allowed.before, *rolled.before),
-        story=decided(observed, wanted.destinations, given, rolled.state) if actions else None,
+        story=record.story,
+        seen=record.seen,
     )
 
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from skerry.api.edge import (
     CONFIRM,
     EDGE_PLACEMENTS,
     GUARD_FINALIZER,
+    REMOVALS_HELD,
     slice_owner,
     sync_target_ref,
 )
@@ -221,11 +222,25 @@ def _present_pages(observed: Observed) -> dict[str, set[int]]:
 # -- deciding ----------------------------------------------------------------------------------
 
 
+class Note(NamedTuple):
+    """What guards have decided about destinations, to be recorded: ``Held`` or ``Released``.
+
+    ``hold`` is its name; ``confirmed``: by a person.
+    """
+
+    change: Literal["Held", "Released"]
+    destinations: tuple[Destination, ...]
+    hold: str
+    code: str
+    text: str
+    confirmed: bool = False
+
+
 class Allowed(NamedTuple):
     """What guards make of a decision.
 
     ``observed`` has the destinations that slices are to hold now. ``before`` has to be written
-    first. ``finished``: no slice is to be touched.
+    first. ``finished``: no slice is to be touched. ``notes`` are to be recorded before all of it.
     """
 
     observed: Observed
@@ -233,6 +248,7 @@ class Allowed(NamedTuple):
     announcements: tuple[Announcement, ...] = ()
     look_again_seconds: float | None = None
     finished: bool = False
+    notes: tuple[Note, ...] = ()
 
 
 def exceeds_floor(pages: Collection[Sequence[int]], wanted: Container[int]) -> bool:
@@ -262,9 +278,9 @@ def allow(observed: Observed) -> Allowed:
     )
     book = book_of(status)
     verdict = judge(loss, guarded.rules, book, annotations.get(CONFIRM, ""), guarded.now)
-    news = tuple(_news(placement, book, verdict))
+    news, notes = tuple(_news(placement, book, verdict)), tuple(_notes(book, verdict, by_member))
     if is_being_deleted(placement):
-        return _deletion(observed, guarded, book, verdict, news)
+        return _deletion(observed, guarded, book, verdict, news)._replace(notes=notes)
     if not has_finalizer(placement) and _needs_finalizer(guarded.rules, observed):
         # Alone: a placement is written once per decision. The event of it brings us back.
         metadata = placement["metadata"]
@@ -277,7 +293,8 @@ def allow(observed: Observed) -> Allowed:
     seconds = None
     if guarded.until is not None:
         seconds = max(1.0, (guarded.until - guarded.now).total_seconds())
-    return Allowed(replace(observed, destinations=tuple(stays)), before, news, seconds)
+    observed = replace(observed, destinations=tuple(stays))
+    return Allowed(observed, before, news, seconds, notes=notes)
 
 
 def _deletion(
@@ -326,6 +343,21 @@ def _writes(
 def _update(observed: Observed, obj: Object, reason: str, subresource: str = "") -> Update:
     target = Target(EDGE_PLACEMENTS, observed.ref.name, cluster=observed.ref.cluster)
     return Update(target, obj, reason, subresource)
+
+
+def _notes(book: Book, verdict: Verdict, departing: Mapping[bytes, Destination]) -> Iterable[Note]:
+    """Yield what is held from now on, and what no more."""
+    before, hold = book.hold, verdict.book.hold
+    if hold is not None and (before is None or before.name != hold.name):
+        held = tuple(departing[each] for each in sorted(verdict.held))
+        yield Note("Held", held, hold.name, REMOVALS_HELD, hold.why)
+    if before is not None and hold is None:
+        gone = tuple(departing.values())
+        if verdict.confirmed:
+            yield Note("Released", gone, before.name, "Confirmed", "confirmed", confirmed=True)
+        else:
+            text = "what is left fits the budget"
+            yield Note("Released", gone, before.name, "WithinBudget", text)
 
 
 def _news(placement: Object, book: Book, verdict: Verdict) -> Iterable[Announcement]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 import orjson
 
@@ -21,8 +23,16 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object, revision_of
 from skerry.controllers.edge_scheduler import observed as observing
+from skerry.controllers.edge_scheduler.guards import Note
 from skerry.controllers.edge_scheduler.observed import CREATED, Gathered, Observed, Recording
 from skerry.logic.fleet.history.difference import Because, Causes, Difference, Move, decisions
+from skerry.logic.fleet.history.observations import (
+    BATCH_SECONDS,
+    Seen,
+    by_slot,
+    observed_since,
+    seen_in,
+)
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import (
     Cause,
@@ -97,59 +107,129 @@ class Story:
     is_incomplete: bool = False
     # The placement was made since we lead and has no slice: nothing was recorded about it yet.
     is_first: bool = False
+    # The hold that a person has confirmed, if any.
+    released: str = ""
+
+
+class Recorded(NamedTuple):
+    """What is to be recorded before a plan is carried out.
+
+    ``seen`` is what of a Rollout is recorded then. ``look_again_seconds``: there is more to tell,
+    in a batch with what comes until then.
+    """
+
+    story: Story | None = None
+    seen: Seen | None = None
+    look_again_seconds: float | None = None
 
 
 # -- deciding --------------------------------------------------------------------------------
 
 
-def decided(
+def recorded(
     observed: Observed,
-    wanted: Mapping[int, Destination],
-    assigned: Mapping[int, Assigned],
+    wanted: Mapping[int, Destination] | None = None,
+    assigned: Mapping[int, Assigned] = MappingProxyType({}),
     rolled: State | None = None,
-) -> Story | None:
-    """Return what a change of the slices to *wanted* is to be recorded as; None: not at all.
+    notes: Sequence[Note] = (),
+) -> Recorded:
+    """Return what is to be recorded of a change of the slices to *wanted*; None: they stay.
 
-    *rolled* is what its Rollout has decided.
+    *rolled* is what its Rollout has decided, *notes* what guards have.
     """
     recording = observed.history
     if recording is None:
-        return None
+        return Recorded()
     present, given = _present(observed)
-    joined = [each for each in wanted if each not in present]
-    left = [each for each in present if each not in wanted]
-    moved = [
+    difference = Difference()
+    if wanted is not None:
+        difference = _difference(recording, present, given, wanted, assigned)
+    left = 0 if wanted is None else sum(1 for each in present if each not in wanted)
+    # The book still has a hold when what was confirmed has gone: that was recorded.
+    notes = [each for each in notes if each.confirmed or each.hold != recording.released]
+    about_guards = [_noted(observed, recording, given, each) for each in notes]
+    seen, observations, wait = _observations(observed, given, at_once=bool(difference))
+    found = [*about_guards, *observations]
+    if difference or left:
+        found += decisions(
+            difference,
+            causes_of(observed.causes, _placement_cause(observed, recording, first=not present)),
+            recording.why_joined,
+            recording.why_left,
+            Because(why_moved(rolled), _rollout_cause(observed)),
+        )
+    elif not found:
+        return Recorded(None, seen, wait)
+    versions = [each["metadata"].get("resourceVersion") for each in observed.slices.values()]
+    story = Story(
+        Subject(observed.ref.name, observed.owner.uid, recording.generation),
+        tuple(found),
+        lambda: tuple(_standings(present, recording.destination, given)),
+        not present,
+        max(map(revision_of, versions), default=revision_of(recording.resource_version)),
+        len(observed.slices),
+        is_incomplete=len(difference.left) < left,
+        is_first=not observed.slices and _was_created(observed),
+        released=next((each.hold for each in notes if each.confirmed), ""),
+    )
+    return Recorded(story, seen, wait)
+
+
+def _difference(
+    recording: Recording,
+    present: Mapping[int, None],
+    given: Mapping[int, Assigned],
+    wanted: Mapping[int, Destination],
+    assigned: Mapping[int, Assigned],
+) -> Difference:
+    joined = (each for each in wanted if each not in present)
+    left = (each for each in present if each not in wanted)
+    moved = (
         each
         for each in (present if given or assigned else ())
         if each in wanted and given.get(each) != assigned.get(each)
-    ]
-    if not joined and not left and not moved:
-        return None
-    difference = Difference(
+    )
+    return Difference(
         tuple(_standing(wanted[each], assigned.get(each)) for each in joined),
         tuple(_standings(left, recording.destination, given)),
         tuple(_move(wanted[each], given.get(each), assigned.get(each)) for each in moved),
     )
-    subject = Subject(observed.ref.name, observed.owner.uid, recording.generation)
-    versions = [each["metadata"].get("resourceVersion") for each in observed.slices.values()]
-    follows = max(map(revision_of, versions), default=revision_of(recording.resource_version))
-    found = decisions(
-        difference,
-        causes_of(observed.causes, _placement_cause(observed, recording, first=not present)),
-        recording.why_joined,
-        recording.why_left,
-        Because(why_moved(rolled), _rollout_cause(observed)),
-    )
-    return Story(
-        subject,
-        tuple(found),
-        lambda: tuple(_standings(present, recording.destination, given)),
-        not present,
-        follows,
-        len(observed.slices),
-        is_incomplete=len(difference.left) < len(left),
-        is_first=not observed.slices and _was_created(observed),
-    )
+
+
+def _noted(
+    observed: Observed, recording: Recording, given: Mapping[int, Assigned], note: Note
+) -> Decision:
+    """Return what guards have decided as a decision; a person's word is its cause."""
+    causes = causes_of(observed.causes, ())
+    if note.confirmed:
+        change, by = f"confirm={note.hold}", recording.changed_by
+        version = recording.resource_version
+        cause = observing.Cause("EdgePlacement", observed.ref, change, version, by)
+        causes = causes_of(Gathered((cause,), 1), ())
+    standings = tuple(_standing(each, given.get(member(each))) for each in note.destinations)
+    reason = Reason(note.code, f"{note.hold}: {note.text}")
+    return Decision(note.change, standings, reason, causes.known, causes.total)
+
+
+def _observations(
+    observed: Observed, given: Mapping[int, Assigned], *, at_once: bool
+) -> tuple[Seen | None, list[Decision], float | None]:
+    """Return what of a Rollout is recorded after this, what is news, and when to come back.
+
+    News waits for company, but not *at_once*, when something is decided that may follow from it.
+    """
+    recording, rollout = observed.history, observed.rollout
+    if recording is None or rollout is None:
+        return None, [], None
+    status = rollout.object.get("status") or {}
+    if recording.seen is None:
+        return seen_in(status), [], None
+    before, ago = recording.seen
+    standings = dict(by_slot(_standings(given, recording.destination, given)))
+    found = observed_since(before, status, standings, rollout.now)
+    if found and not at_once and ago < BATCH_SECONDS:
+        return before, [], BATCH_SECONDS - ago
+    return (before.followed_by(seen_in(status)) if found else before), found, None
 
 
 def _move(destination: Destination, before: Assigned | None, after: Assigned | None) -> Move:

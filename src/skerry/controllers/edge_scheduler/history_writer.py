@@ -15,6 +15,7 @@ from skerry.api.edge import (
     CHANGED_BY,
     DECIDED_BY,
     DECISION_RECORDS,
+    EDGE_PLACEMENTS,
     HISTORY_RETENTION,
     SOURCE_PLACEMENT,
 )
@@ -26,6 +27,7 @@ from skerry.controllers.edge_scheduler.observe import NAME
 from skerry.controllers.edge_scheduler.observed import Recording
 from skerry.kit.log import Logger
 from skerry.logic.fleet.history.difference import Why
+from skerry.logic.fleet.history.observations import Seen
 from skerry.logic.fleet.history.record import (
     Decision,
     Head,
@@ -66,6 +68,8 @@ class _Chain:
     has_gap: bool = False
     # Read from the server, and not written by us since.
     recalled: bool = False
+    # The hold that a person confirmed last.
+    released: str = ""
 
 
 class HistoryWriter:
@@ -96,10 +100,24 @@ class HistoryWriter:
         self._executor = _RecordExecutor(client, NAME, metrics=metrics, dry_run=dry_run)
         self._chains: dict[ObjectRef, _Chain] = {}
         self._recent: dict[ObjectRef, deque[float]] = {}
+        # What of Rollouts is recorded, and when that was last. A process that has just started
+        # takes what it finds for recorded: an observation may be lost, and none is recorded twice.
+        self._seen: dict[ObjectRef, tuple[Seen, float]] = {}
 
     def clear(self) -> None:
         """Forget what was recorded: another process may have led and recorded since."""
         self._chains.clear()
+        self._seen.clear()
+
+    def released(self, ref: ObjectRef) -> str:
+        """Return the hold of which it was last recorded that a person had confirmed it."""
+        chain = self._chains.get(ref)
+        return chain.released if chain is not None else ""
+
+    def seen(self, ref: ObjectRef) -> tuple[Seen, float] | None:
+        """Return what of a placement's Rollout is recorded, and how many seconds ago that was."""
+        known = self._seen.get(ref)
+        return None if known is None else (known[0], self._clock.monotonic() - known[1])
 
     def is_kept(self, placement: Object) -> bool:
         """Tell whether anything is recorded about a placement."""
@@ -163,10 +181,14 @@ class HistoryWriter:
         chain.unsettled = _contents(made)
         chain.uid, chain.has_gap = story.subject.uid, story.is_incomplete
         chain.recalled = False
+        chain.released = story.released or chain.released
         self._chains[ref] = chain
 
-    def settled(self, ref: ObjectRef) -> None:
-        """Take that the slices are as was recorded."""
+    def settled(self, ref: ObjectRef, seen: Seen | None = None) -> None:
+        """Take that the slices are as was recorded, and what of a Rollout is recorded now."""
+        known = self._seen.get(ref)
+        if seen is not None and (known is None or known[0] != seen):
+            self._seen[ref] = seen, self._clock.monotonic()
         chain = self._chains.get(ref)
         if chain is not None:
             chain.unsettled.clear()
@@ -177,8 +199,8 @@ class HistoryWriter:
             chain = self._chains.get(ref) or await self._recall(ref, story)
             if chain.head is not None and chain.uid == story.subject.uid:
                 await self.write(ref, replace(story, follows=chain.head.order.revision))
-        self._chains.pop(ref, None)
-        self._recent.pop(ref, None)
+        for each in (self._chains, self._recent, self._seen):
+            each.pop(ref, None)
 
     def _made(self, chain: _Chain, story: Story) -> list[Object]:
         """Return the records to write; none where all of them are written and wait for slices."""
@@ -269,6 +291,7 @@ def recording_of(
     if not writer.is_kept(placement):
         return None
     metadata = placement["metadata"]
+    ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, placement)
     deleted = metadata.get("deletionTimestamp") is not None
     return Recording(
         int(metadata.get("generation") or 0),
@@ -277,4 +300,6 @@ def recording_of(
         writer.members.get,
         why_joined,
         (lambda _: DELETED) if deleted else why_left,
+        writer.seen(ref),
+        writer.released(ref),
     )

@@ -65,12 +65,12 @@ class LoggingExecutor(Executor):
         self._writes = not dry_run
 
     async def _write_before(self, ref: ObjectRef, plan: SlicePlan) -> None:
-        """Write what has to be there before slices change: guards, rollouts, then records."""
+        """Write what has to be there before slices change: records, then guards and rollouts."""
+        if plan.story is not None and self._history is not None:
+            await self._history.write(ref, plan.story)
         written = await self._first.execute(Plan(plan.before, plan.announcements))
         if self._memory.rollouts is not None:
             self._memory.rollouts.note(ref, written)
-        if plan.story is not None and self._history is not None:
-            await self._history.write(ref, plan.story)
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         if not isinstance(plan, SlicePlan) or plan.observed is None:
@@ -97,7 +97,7 @@ class LoggingExecutor(Executor):
         outcomes = await super().execute(Plan(first, unordered=True))
         outcomes += await super().execute(Plan(rest, unordered=True))
         if self._history is not None:
-            self._history.settled(observed.ref)
+            self._history.settled(observed.ref, plan.seen)
         if observed.tracked and self._writes:
             self._memory.running.note(observed.ref, observed.destinations)
         self._memory.guards.settle(observed)

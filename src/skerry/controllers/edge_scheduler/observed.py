@@ -17,6 +17,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.guards.budget import Rule
 from skerry.logic.fleet.history.difference import Why
+from skerry.logic.fleet.history.observations import Seen
 from skerry.logic.fleet.placement.destination import Chosen
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.rollout.spec import RolloutSpec
@@ -147,6 +148,10 @@ class Recording:
     destination: Callable[[int], Destination | None]
     why_joined: Why
     why_left: Why
+    # What of its Rollout was recorded, and how many seconds ago; None: nothing is known of that.
+    seen: tuple[Seen, float] | None = None
+    # The hold that a person confirmed last, and that was recorded.
+    released: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Who last changed an object, as the server knows it, in an annotation that nobody else can set.
 
-For the types that it is given; a write of any other costs nothing. A change of spec or labels, and
-the creation, are somebody's; any other write leaves the annotation as it was, whatever the client
-sent. Of a deletion nothing is left to annotate: the audit log has its user.
+For the types that it is given; a write of any other costs nothing. A change of spec or labels, the
+creation, and a person's word given by one of some annotations are somebody's; any other write
+leaves the annotation as it was, whatever the client sent. Of a deletion nothing is left to
+annotate: the audit log has its user.
 """
 
 from __future__ import annotations
@@ -30,8 +31,13 @@ class Authorship:
         types: Collection[tuple[str, str]],
         ids: IdSource,
         is_excepted: Callable[[str], bool],
+        words: Collection[str] = (),
     ) -> None:
-        """*is_excepted* tells of which logical clusters nothing is kept."""
+        """*is_excepted* tells of which logical clusters nothing is kept.
+
+        *words* are annotations by which people say something; to take one off says nothing.
+        """
+        self._words = tuple(words)
         self.TYPES = frozenset(types)
         self._key = key
         self._ids = ids
@@ -44,11 +50,17 @@ class Authorship:
             return
         old = operation.old
         said: str | None
-        if old is None or _authored(old) != _authored(operation.obj):
+        if old is None or _authored(old) != _authored(operation.obj) or self._says(operation):
             said = self._author(operation.call)
         else:
             said = (old["metadata"].get("annotations") or {}).get(self._key)
         self._set(operation.obj["metadata"], said)
+
+    def _says(self, operation: Operation) -> bool:
+        """Tell whether somebody gives their word by this write."""
+        new = operation.obj["metadata"].get("annotations") or {}
+        old = (operation.old or {}).get("metadata", {}).get("annotations") or {}
+        return any(each in new and new[each] != old.get(each) for each in self._words)
 
     def _set(self, metadata: Object, said: str | None) -> None:
         annotations = metadata.get("annotations") or {}

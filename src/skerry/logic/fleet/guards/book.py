@@ -104,7 +104,7 @@ class Book:
         return replace(self, charges=(*kept, charge)) if charge.members else self
 
 
-# What somebody is told who would write into a book.
+# The answer to somebody who would write into a book.
 REFUSAL = "status.removals is kept by the controllers of the edge API: nobody else may change it"
 
 

@@ -56,6 +56,7 @@ def evidence(
         refusal,
         _fails(fail_when, found) if translated else False,
         _message(unwell, found) if not well else "",
+        translated and all(report.delivered for _, report in found),
     )
 
 

@@ -173,6 +173,7 @@ class Judging:
         # may get well yet.
         joins = slot in self._state.joining
         target = seen.revision == self._state.target
+        self._mark("delivered", slot, target and evidence.delivered)
         for name, verdict in ((_GOOD, GOOD), (_BAD, BAD), (_EXCUSED, EXCUSED)):
             is_so = target and found.verdict == verdict
             self._mark(name, slot, is_so and not (joins and verdict == BAD))
@@ -230,6 +231,7 @@ _SETS: Final = (
     "bad",
     "excused",
     "settled",
+    "delivered",
     "joined",
     "unfit",
     "absent",

@@ -163,9 +163,10 @@ def written(state: State) -> dict[str, Any]:
 class Verdicts:
     """What the summarizer thinks of slots.
 
-    ``good``, ``bad`` and ``excused`` are about the target. ``settled`` are those whose mailbox has
-    the revision that their slice says, whichever it is; ``joined`` and ``unfit`` are newcomers that
-    are well, or not, at the stable revision. ``absent`` and ``unavailable`` are about edges.
+    ``good``, ``bad`` and ``excused`` are about the target, ``delivered`` are those whose edge has
+    applied it. ``settled`` are those whose mailbox has the revision that their slice says,
+    whichever it is; ``joined`` and ``unfit`` are newcomers that are well, or not, at the stable
+    revision. ``absent`` and ``unavailable`` are about edges.
     """
 
     attempt: int = -1
@@ -178,9 +179,10 @@ class Verdicts:
     absent: BitMap = field(default_factory=BitMap)
     unavailable: BitMap = field(default_factory=BitMap)
     failures: tuple[Mapping[str, Any], ...] = ()
+    delivered: BitMap = field(default_factory=BitMap)
 
 
-_OF_ATTEMPT = ("good", "bad", "excused", "settled", "joined", "unfit")
+_OF_ATTEMPT = ("good", "bad", "excused", "settled", "delivered", "joined", "unfit")
 _OF_EDGES = ("absent", "unavailable")
 
 

@@ -38,6 +38,7 @@ class Evidence:
 
     ``silent_since`` is when its edge was last heard of, in RFC 3339, where that is too long ago to
     believe what it reported. ``translated``: its mailbox has the revision that its slice says.
+    ``delivered``: everything of it was applied at the edge.
     ``well``: everything was delivered and nothing is unhealthy or still to be reported.
     ``unwell``: something is unhealthy. ``refusal`` is one that lasts. ``fails`` is what
     ``failWhen`` says; None when it has no answer.
@@ -50,6 +51,7 @@ class Evidence:
     refusal: str = ""
     fails: bool | None = False
     message: str = ""
+    delivered: bool = False
 
     @property
     def heard(self) -> bool:
