@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import Mailbox, location_ref
+from skerry.api.edge import LOCATION_CONSENT_NAME, Mailbox, location_ref
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 from skerry.controllers.placement_translator.consent import GrantedPlaces
@@ -128,3 +128,61 @@ def test_the_first_grant_follows_what_grants_depend_on_once_and_rows_wait_for_it
     world.handlers.grants_read()
     world.reconcile()
     assert {item.name for item in world.copies(A)} == {"n", "x"}
+
+
+def test_who_refuses_is_named_when_it_is_one_and_counted_when_it_is_several(
+    places: GrantedPlaces,
+) -> None:
+    places.workspace_changed(None, _workspace("imw", "inventory"))
+    places.grant_changed(None, _grant())
+    assert places.refusing(A) == "root:inventory/g"
+    other = _grant()
+    other["metadata"]["name"] = "h"
+    places.grant_changed(None, other)
+    assert places.refusing(A) == "any grant of root:inventory"
+    observing = _grant(mode="Observe")
+    observing["metadata"]["name"] = "h"
+    places.grant_changed(other, observing)
+    assert places.refusing(A) == "root:inventory/g", "only those count that enforce"
+
+
+def test_a_workspace_that_is_gone_is_granted_nothing(places: GrantedPlaces) -> None:
+    places.grant_changed(None, _grant())
+    assert places.rules("one", FLORIN, A)
+    assert places.workspace_changed(_workspace("one", "bank"), None)
+    assert not places.rules("one", FLORIN, A)
+
+
+def test_workspaces_come_to_be_sources_and_cease_to_be(places: GrantedPlaces) -> None:
+    places.grant_changed(None, _grant())
+    places.workspace_changed(None, _workspace("two", "shop"))
+    places.source_added("two")
+    granted = places.grant_changed(None, _grant(workspaces={"paths": ["root:shop"]}))
+    assert [location for location, _ in granted] == [FLORIN]
+    assert places.rules("two", FLORIN, A)
+    places.source_removed("two")
+    assert not places.rules("two", FLORIN, A)
+
+
+def test_what_was_enforced_stays_enforced_when_the_last_grant_is_deleted(
+    places: GrantedPlaces,
+) -> None:
+    places.grant_changed(None, _grant())
+    record = cluster_object("imw", LOCATION_CONSENT_NAME, mode="Enforce")
+    places.consent_changed(None, record)
+    places.grant_changed(_grant(), None)
+    assert places.is_enforced("imw")
+    places.consent_changed(record, None)
+    assert not places.is_enforced("imw")
+    assert places.consent_changed(None, cluster_object("imw", "another")) == []
+
+
+def test_locations_being_deleted_are_not_followed() -> None:
+    places = GrantedPlaces()
+    going = _location()
+    going["metadata"]["deletionTimestamp"] = "now"
+    places.begin([going], ["one"])
+    places.workspace_changed(None, _workspace("one", "bank"))
+    places.sync_target_changed(None, _target())
+    places.grant_changed(None, _grant())
+    assert places.rules("one", FLORIN, A) == ()

@@ -7,6 +7,8 @@ from typing import Any
 from skerry.api.edge import CUT
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.revision.cut import Settle
+from skerry.logic.fleet.translation.held import content_record
+from skerry.logic.fleet.translation.workspaces import content_scope
 from tests.kit.chain.translator_world import (
     CONFIG_MAPS,
     NAMESPACES,
@@ -81,3 +83,40 @@ def test_a_revision_that_comes_after_its_slice_is_what_rows_waited_for() -> None
     world.cut(placement)
     world.reconcile()
     assert len(world.copies(A)) == 2
+
+
+def test_what_is_no_object_changes_nothing() -> None:
+    world, _ = quiet_world()
+    world.handlers.rollout_changed(None, None)
+    world.handlers.revision_changed(None, None)
+    assert world.cuts == []
+
+
+def test_a_revision_that_is_gone_is_cut_again_and_changes_no_copy() -> None:
+    world, placement = quiet_world()
+    number = world.cut(placement)
+    world.slice(placement, (A, "florin"), revisions={A: number})
+    world.reconcile()
+    before = world.copies(A)
+    [obj] = world.revisions.values()
+    world.handlers.revision_changed(obj, None)
+    assert [each for each, _ in world.cuts] == [placement]
+    world.reconcile()
+    assert world.copies(A) == before
+    world.cuts.clear()
+    world.handlers.revision_changed(obj, None)
+    assert world.cuts == [], "it is gone already"
+
+
+def test_a_content_that_is_not_there_is_known_not_to_be_until_it_is_read() -> None:
+    world, placement = quiet_world()
+    world.cut(placement)
+    [(key, content)] = [each for each in world.contents.items() if "data" in each[1]]
+    item = ObjectRef("", *CONFIG_MAPS, "n", "x")
+    scope = content_scope(key[0], item, key[1])
+    contents = world.tables.revisions.contents
+    world.handlers.content_read(scope, None)
+    world.handlers.content_read(scope, None)
+    assert contents.is_absent(key)
+    world.handlers.content_read(scope, content_record(key[0], item, key[1], content))
+    assert not contents.is_absent(key)
