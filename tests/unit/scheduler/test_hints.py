@@ -8,6 +8,7 @@ from skerry.scheduler.framework.events import (
     NODE_ADD,
     Action,
     ClusterEvent,
+    Hint,
     Registration,
 )
 from skerry.scheduler.hints import Listeners
@@ -15,8 +16,8 @@ from skerry.scheduler.hints import Listeners
 UPDATE_LABEL = ClusterEvent(NODE, Action.UPDATE_NODE_LABEL)
 
 
-def hint(*_: object) -> bool:
-    return True
+def hint(*_: object) -> Hint:
+    return Hint.QUEUE
 
 
 def listeners() -> Listeners:

@@ -18,8 +18,18 @@ The work is proportional to the change: an event handler puts what it got into t
 answers with the placements touched; those are the keys.
 
 * ``events``: which event enqueues which placement; the only writers of the index.
-* ``observe``: the index and the slices' cache, with our own writes on top, at one moment.
+* ``observe``: the index and the slices' cache, with our own writes on top, at one moment;
+  ``observed``: what comes of that, frozen.
 * ``decide``: slices; ``status``: the placement's status; ``consent``: grants and their reports.
+* ``guards``: what may leave now; ``guard_status``: what guards hold. ``rollouts``: what is known of
+  Rollouts; ``rollout_plan``: which destination gets which revision. ``history``: what a plan
+  decides, as records; ``history_writer``: writes them, before the slices change.
 * ``logging_executor``: carries plans out, receivers before givers.
 * ``memory``: what is kept from one reconcile to the next; ``running``: the part that holds need.
+* ``controller``: wiring.
+
+A placement without guards and without Rollout passes through ``decide`` alone. With them its plan
+grows at the front: first what lets somebody go is written into the placement's book, then the
+record of the decision, then slices. Each of these can be the last thing a process does: what was
+written first never permits less than what follows, so whoever comes next may go on or ask again.
 """

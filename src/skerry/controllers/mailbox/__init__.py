@@ -10,4 +10,8 @@ Invariants: a mailbox that is missing, unbound or unmarked is repaired at once. 
 deleted only if its name is a mailbox's (a logical cluster, ``-mb-`` and a UUID), its SyncTarget
 is in no cache and, asked again, not on the server, and then only as it was seen (by UID). No
 other workspace is ever written to.
+
+Three loops over shared caches (``controller``), because they differ in urgency. The mailboxes
+themselves: ``events``, ``observe``, ``decide``, ``logging_executor``. ``relay`` passes heartbeats
+on, ``standing`` what is held and refused; each of these is small, and one file.
 """

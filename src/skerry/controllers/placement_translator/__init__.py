@@ -12,7 +12,14 @@ labels, and writes the part of LocationConsents that is about single objects.
 ``logic.fleet.translation`` and marks the rows of ``difference`` that are touched, which enqueues
 their mailboxes. ``observe`` evaluates the rows of one mailbox, ``decide`` turns them into a plan,
 ``executor`` carries it out and is done with the rows. Beside that, ``status`` writes conditions of
-placements, ``held`` the report on what grants (``consent``) do not cover.
+placements, ``held`` the report on what grants (``consent``) do not cover, and ``guards`` keeps
+copies that too many would go with. ``inputs`` has the informers, ``marking`` says which rows a
+change touches, ``records`` what handlers read of an object; ``paths`` and ``contents`` read what
+rows wait for. ``controller`` wires it, ``settings`` is what can be chosen.
+
+For placements with a Rollout, ``activity`` knows how busy what they send is, ``cutting`` fixes it
+as a revision when it is quiet, ``revision_events`` takes revisions into the tables, and
+``sweeping`` removes what nobody names.
 
 Invariants: once quiet, every mailbox holds what ``fleet.translation.reference`` computes, and a
 second pass writes nothing. Nothing is removed from a mailbox while something that could justify

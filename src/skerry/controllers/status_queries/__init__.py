@@ -14,5 +14,5 @@ stand above rows of a new one, and after a restart the old answer stands until t
 
 ``feed`` says what is asked of the status feed, ``extraction`` what is kept of each object,
 ``events`` takes changes into the tables of ``logic.fleet.query.tables``; ``observe`` and ``decide``
-compare one query's status with its answer.
+compare one query's status with its answer; ``controller`` is the wiring.
 """

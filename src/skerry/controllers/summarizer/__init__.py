@@ -20,6 +20,8 @@ cause has been read.
 ``events`` feeds the tables of ``logic.fleet.summary.tables`` and enqueues what they say has
 changed; ``watches`` knows which kinds there are and what has been read of them; ``observe`` and
 ``decide`` compare one summary with its tally, ``status`` one placement with its standing,
-``sources`` one source's status with what its destinations report;
-``leases`` is the timer by which Leases lapse.
+``sources`` one source's status with what its destinations report; ``verdicts`` judges the
+destinations of placements with a Rollout. ``leases`` is the timer by which Leases lapse,
+``projections`` what is kept of watched objects, ``names`` how summaries are called, ``controller``
+the wiring. What is watched is watched once for all who read it: ``feed``.
 """

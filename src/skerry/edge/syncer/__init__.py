@@ -10,7 +10,9 @@ executor's own.
 * ``status_writeback``: statuses and marks, edge to mailbox.
 * ``upsync``: reports of objects born at the edge, edge to mailbox.
 
-Beside them: ``reporting`` (conditions for people), ``heartbeat``, ``edge_witness``, and
+Beside them: ``outcomes`` (how things stand with every object), ``causes`` (why one is not well),
+``reporting`` (conditions for people), ``deletion_budget`` (which asks a person), ``heartbeat``,
+``edge_witness``, ``metrics``, ``state`` (what they all share) and
 ``identity`` (by which credential the hub knows this edge). ``session`` puts it all together for as
 long as both sides stay who they are; ``syncer`` elects one session per edge. It dials out to both
 sides; nothing dials in.

@@ -88,14 +88,16 @@ def blocks(parts: Iterable[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Tell whether a client takes gzip, reading ``q=0`` as a refusal."""
+    """Tell whether a client takes gzip, reading ``q=0`` as a refusal.
+
+    What is said of gzip by name counts, whatever ``*`` says of all that is not named.
+    """
+    taken: dict[str, bool] = {}
     for item in accept_encoding.split(","):
         coding, _, parameters = item.partition(";")
-        if coding.strip().lower() in {"gzip", "*"}:
-            weight = parameters.replace(" ", "").lower()
-            if weight not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}:
-                return True
-    return False
+        weight = parameters.replace(" ", "").lower()
+        taken[coding.strip().lower()] = weight not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return taken.get("gzip", taken.get("*", False))
 
 
 async def gzipped(parts: Sequence[bytes]) -> list[bytes]:

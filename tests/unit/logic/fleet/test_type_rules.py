@@ -113,6 +113,7 @@ def test_a_kind_without_rules_of_its_own_is_served_as_it_is() -> None:
     ("changed", "words"),
     [
         ({}, ""),
+        ({"rules": [{"apiGroups": ["*"], "resources": ["nodes"], "scope": "Cluster"}]}, ""),
         ({"mode": "Observe"}, "spec.mode: Observe refuses nothing"),
         ({"workspaces": {}}, "spec.workspaces: names no workspace"),
         ({"locations": {}}, "spec.locations: selects no Location"),

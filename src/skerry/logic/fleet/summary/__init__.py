@@ -1,8 +1,13 @@
 """What the states an object has at very many places come to, in one small summary.
 
-``health`` judges one copy; ``report`` reads everything a summary needs from it; ``tally`` folds the
-reports of a placed object while single destinations come, change and go; ``tables`` says which
-reports belong to which tally; ``content`` writes the summary object.
+* ``health``: one copy, judged as Argo and kstatus would; ``freshness``: what that is worth while
+  its edge is not heard of; ``report``: everything a summary needs of it.
+* ``tally``: the reports of a placed object, folded while destinations come, change and go, with
+  ``extremes``; ``standing``: the same for a placement as a whole. ``tables``: which reports belong
+  to which; ``selection``: which objects a summary is due for.
+* ``content``: the summary object; ``conditions``: what an EdgePlacement says of all destinations.
+* ``aggregate``, ``aggregate_numbers``: a source's status, made of all its destinations' and
+  ``gathered`` from the tallies of the placements that ask; ``returned``: which status may be one.
 
 Promises: all of it is pure; a tally kept up one change at a time equals the one computed from
 scratch, exactly, decimals included; a report costs the same at ten destinations and at ten

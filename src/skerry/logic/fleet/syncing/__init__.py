@@ -11,7 +11,8 @@ each table has a module of its name:
 - ``upsync``: the plan for one object that was born at the edge.
 
 What they are made of: ``carrying`` (what of an object travels), ``delivery`` (the marks on mailbox
-objects), ``outcome`` (how things stand with one object) and ``conditions`` (with all of them),
+objects), ``outcome`` (how things stand with one object) and ``conditions`` (with all of them;
+``reported`` is how others read them), ``cause`` (why what stands at the edge is not well),
 ``deletion_budget`` (how much may go before a person is asked). What a SyncerConfig covers is
 ``logic.machinery.edges.scope``, which the hub's admission asks too. ``access`` and ``manifest`` are
 about the rights a syncer needs at its edge, ``certificates`` about those it has at its hub.

@@ -9,11 +9,14 @@ mailboxes they go to (``where``). In the order in which they derive from each ot
   Locations. ``desired``: what it is to be there (``merging``; ``ownership`` and ``holders`` where
   several want one name; ``configs`` for the SyncerConfig).
   ``difference``: what has to happen; ``dirty`` has the rows that are to be evaluated.
-* ``reference``: all of it from the inputs alone, in one plain function. Everything incremental is
-  compared with it.
+* ``reference``: all of it from the inputs alone (``reference_inputs``), in one plain function.
+  Everything incremental is compared with it.
+* Under a Rollout ``manifest`` is what a placement sends, fixed; ``held`` puts what a revision says
+  in place of what the workspace has now.
 
 ``categories`` knows which kinds travel how far, ``types`` which ones a workspace serves and at
-which version they are written, ``copies`` what of an object is copied and how a copy is compared,
+which version they are written, ``copies`` what of an object is copied and how a copy is compared
+(``source_generation``: of which generation it was made), ``rows`` what a row of ``desired`` says,
 ``grants`` what an inventory workspace lets through.
 
 The rules in one place:
