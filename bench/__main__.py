@@ -24,6 +24,7 @@ SUITES = (
     "causes",
     "fleet",
     "overview",
+    "console",
     "memory",
     "adversary",
     "revocation",

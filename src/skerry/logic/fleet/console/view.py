@@ -169,8 +169,8 @@ def map_and_list(
     shown, at = [], 0
     for group in groups:
         end = at + len(group.members)
-        counted = {"count": end - at, "counts": counts_of(cells[at:end])}
-        shown.append({"value": text(group.value), **counted})
+        counts = {state: count for state, count in counts_of(cells[at:end]).items() if count}
+        shown.append({"value": text(group.value), "count": end - at, "counts": counts})
         at = end
     listed = worst_first(index, states, order)[window.first : window.end]
     return {
@@ -191,12 +191,13 @@ def cell_at(index: EdgeIndex, matching: BitMap, by: str, at: int) -> int | None:
 def patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return what makes the view *before* the view *after*: members that differ.
 
-    Of rows and cells, only those that differ, where there are as many as before.
+    Of rows, groups and cells, only those that differ, where there are as many as before.
     """
     changed = {key: value for key, value in after.items() if before.get(key) != value}
-    if "rows" in changed and len(before["rows"]) == len(after["rows"]):
-        pairs = enumerate(zip(before["rows"], after["rows"], strict=True))
-        changed["rows"] = {str(at): new for at, (old, new) in pairs if old != new}
+    for key in ("rows", "groups"):
+        if key in changed and len(before[key]) == len(after[key]):
+            pairs = enumerate(zip(before[key], after[key], strict=True))
+            changed[key] = {str(at): new for at, (old, new) in pairs if old != new}
     if "cells" in changed and len(before["cells"]) == len(after["cells"]):
         old = np.frombuffer(base64.b64decode(before["cells"]), np.uint8)
         new = np.frombuffer(base64.b64decode(after["cells"]), np.uint8)

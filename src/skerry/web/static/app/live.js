@@ -37,9 +37,9 @@ export function patched(data, patch) {
       for (const [index, byte] of value) next.cells[index] = byte;
     } else if (key === "cells") {
       next.cells = bytes(value);
-    } else if (key === "rows" && !Array.isArray(value)) {
-      next.rows = data.rows.slice();
-      for (const [index, row] of Object.entries(value)) next.rows[Number(index)] = row;
+    } else if ((key === "rows" || key === "groups") && !Array.isArray(value)) {
+      next[key] = data[key].slice();
+      for (const [index, entry] of Object.entries(value)) next[key][Number(index)] = entry;
     } else {
       next[key] = value;
     }

@@ -12,7 +12,9 @@ from skerry.logic.fleet.console.view import MAX_TEXT_BYTES, patch, sentence, tex
 
 CELLS = st.binary(max_size=60).map(lambda raw: base64.b64encode(raw).decode())
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)), max_size=4)
-VIEWS = st.fixed_dictionaries({"cells": CELLS, "rows": ROWS, "total": st.integers(0, 3)})
+VIEWS = st.fixed_dictionaries(
+    {"cells": CELLS, "rows": ROWS, "groups": ROWS, "total": st.integers(0, 3)}
+)
 
 
 def applied(view: dict[str, Any], difference: dict[str, Any]) -> dict[str, Any]:
@@ -24,10 +26,10 @@ def applied(view: dict[str, Any], difference: dict[str, Any]) -> dict[str, Any]:
             for at, state in value:
                 raw[at] = state
             after["cells"] = base64.b64encode(bytes(raw)).decode()
-        elif key == "rows" and isinstance(value, dict):
-            after["rows"] = list(view["rows"])
-            for at, row in value.items():
-                after["rows"][int(at)] = row
+        elif key in ("rows", "groups") and isinstance(value, dict):
+            after[key] = list(view[key])
+            for at, entry in value.items():
+                after[key][int(at)] = entry
         else:
             after[key] = value
     return after
