@@ -38,6 +38,7 @@ from skerry.server.admission.policies import POLICIES, PolicyAdmission, PolicySo
 from skerry.server.admission.policy_run import Surroundings
 from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
+from skerry.server.admission.requests import RequestJudge
 from skerry.server.admission.services import ServiceAllocation
 from skerry.server.admission.storage import DefaultStorageClass, StorageProtection
 from skerry.server.admission.webhook_calls import WebhookCalls
@@ -68,6 +69,7 @@ from skerry.server.multiplex.watches import MultiplexedWatches
 from skerry.server.observed import ObservedObjects
 from skerry.server.offload.offload import Offload
 from skerry.server.preparation.pipeline import NoStamp, Preparation, Stamp
+from skerry.server.request.call import Call
 from skerry.server.rest.delete import Deleter
 from skerry.server.rest.patching import Patcher
 from skerry.server.rest.read import Reader
@@ -102,7 +104,7 @@ _AWAITED = frozenset(
         (_RBAC, "clusterrolebindings"),
     }
 )
-_CONNECTED = ("log", "exec", "attach", "portforward", "proxy")
+_CONNECTED = ("exec", "attach", "portforward", "proxy")
 
 
 @dataclass(slots=True)
@@ -223,7 +225,8 @@ class ApiServer:
         )
         watcher = Watcher(self.dispatcher, reader, ids)
         patcher = Patcher(store, writer)
-        binding = BindingHandler(writer, clock)
+        judge = RequestJudge(validation)
+        binding = BindingHandler(writer, clock, judge)
         return Handlers(
             verbs={
                 "get": reader.get,
@@ -237,9 +240,9 @@ class ApiServer:
             },
             subresources={
                 ("", "pods", "binding"): binding.handle,
-                ("", "pods", "eviction"): EvictionHandler(store, deleter, clock).handle,
+                ("", "pods", "eviction"): EvictionHandler(store, deleter, clock, judge).handle,
                 ("", "namespaces", "finalize"): FinalizeHandler(writer).handle,
-                **self._connected(),
+                **self._connected(judge),
                 **parts.subresources,
             },
             common_subresources={"scale": ScaleHandler(store, writer).handle},
@@ -277,13 +280,22 @@ class ApiServer:
     async def _handled(self, request: Request) -> Answer:
         return await self.engine.handle(request)
 
-    def _connected(self) -> dict[tuple[str, str, str], ResourceHandler]:
-        """Return the handlers of what ends at a node."""
+    def _connected(self, judge: RequestJudge) -> dict[tuple[str, str, str], ResourceHandler]:
+        """Return the handlers of what ends at a node; logs are read, the rest is connected to."""
         connections = self.connections
+
+        def judged(handler: ResourceHandler) -> ResourceHandler:
+            async def handle(call: Call) -> Answer:
+                await judge.connect(call)
+                return await handler(call)
+
+            return handle
+
         return {
-            **{("", "pods", name): connections.pod for name in _CONNECTED},
-            ("", "nodes", "proxy"): connections.node,
-            ("", "services", "proxy"): connections.service,
+            ("", "pods", "log"): connections.pod,
+            **{("", "pods", name): judged(connections.pod) for name in _CONNECTED},
+            ("", "nodes", "proxy"): judged(connections.node),
+            ("", "services", "proxy"): judged(connections.service),
         }
 
     def _policy_surroundings(self, parts: Parts) -> Surroundings:

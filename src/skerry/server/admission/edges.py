@@ -66,6 +66,8 @@ class EdgeRestriction:
         if is_heartbeat(kind, ref.namespace, ref.name):
             self._heartbeat(operation)
             return
+        if operation.verb == "CONNECT":
+            raise _refused(operation, "an edge connects to nothing in its mailbox")
         new = None if operation.verb == "DELETE" else operation.obj
         old = operation.obj if operation.verb == "DELETE" else operation.old
         why = refusal(

@@ -11,7 +11,7 @@ from skerry.api.objects import Object
 from skerry.server.request.call import Call
 from skerry.store.base import Write
 
-Verb = Literal["CREATE", "UPDATE", "DELETE"]
+Verb = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class Operation(msgspec.Struct):

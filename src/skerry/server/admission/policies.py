@@ -28,6 +28,7 @@ from skerry.server.admission.policy_run import (
     PolicyRun,
     Surroundings,
 )
+from skerry.server.admission.requests import is_internal
 from skerry.server.admission.subjects import namespace_of, subject_of
 from skerry.server.change import Change
 from skerry.server.observed import ObservedObjects
@@ -121,6 +122,8 @@ class PolicyAdmission:
             if exporter and exporter != cluster:
                 found += [(exporter, each) for each in self._source.of(exporter)]
         if not found or operation.type in EXEMPT or self._around.inert(cluster, operation.obj):
+            return []
+        if is_internal(operation):
             return []
         return found
 

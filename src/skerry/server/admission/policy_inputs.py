@@ -67,7 +67,7 @@ def _request(operation: Operation, resource: GroupVersionResource, call: Call) -
         "operation": operation.verb,
         "userInfo": {key: value for key, value in who.items() if value},
         "dryRun": operation.dry_run,
-        "options": _options(operation),
+        "options": None if operation.verb == "CONNECT" else _options(operation),
     }
     below = operation.subresource
     named = {

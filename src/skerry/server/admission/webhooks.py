@@ -30,6 +30,7 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.admission.webhooks import NOT_REVIEWED, Response, webhooks_of
 from skerry.server.admission.operation import Admission, Operation
 from skerry.server.admission.policy_run import PolicyRun
+from skerry.server.admission.requests import is_internal
 from skerry.server.admission.subjects import namespace_of
 from skerry.server.admission.webhook_calls import (
     ADMIT,
@@ -46,9 +47,6 @@ from skerry.server.preparation.mutated import conformed, patched, unborn, with_s
 from skerry.server.request.versions import Versions
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store
-
-# What is written here is the pod; what webhooks would expect to be shown is the Binding.
-_NOT_SENT = frozenset(("binding",))
 
 
 class WebhookSource:
@@ -111,7 +109,7 @@ class _Webhooks:
         found = self._source.of(exporter or cluster)
         if not found or operation.type in NOT_REVIEWED or around.inert(cluster, operation.obj):
             return ()
-        if operation.subresource in _NOT_SENT:
+        if is_internal(operation):
             return ()
         return found
 

@@ -14,6 +14,7 @@ from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.selectors import Selector
+from skerry.server.admission.requests import RequestJudge
 from skerry.server.codec import decode, dump, encode
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare
@@ -35,8 +36,9 @@ _MAX_DISRUPTED = 2000
 class EvictionHandler:
     """Deletes a pod unless a disruption budget stands against it."""
 
-    def __init__(self, store: Store, deleter: Deleter, clock: Clock) -> None:
+    def __init__(self, store: Store, deleter: Deleter, clock: Clock, judge: RequestJudge) -> None:
         self._store = store
+        self._judge = judge
         self._deleter = deleter
         self._clock = clock
 
@@ -51,6 +53,7 @@ class EvictionHandler:
         if entry is None:
             raise call.not_found()
         pod = decode(entry.value, entry.revision)
+        await self._judge.judge(call, eviction, dry_run=options.dry_run)
         if not _ended(pod):
             options = await self._permitted(call, pod, options)
         await self._deleter.delete_object(call, options)

@@ -12,6 +12,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.decoding import Limits
+from skerry.server.admission.requests import RequestJudge
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare
@@ -29,16 +30,17 @@ _SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status":
 class BindingHandler:
     """Assigns a pod to a node; also served as the ``bindings`` collection."""
 
-    def __init__(self, writer: Writer, clock: Clock) -> None:
+    def __init__(self, writer: Writer, clock: Clock, judge: RequestJudge) -> None:
         self._writer = writer
         self._clock = clock
+        self._judge = judge
 
     async def handle(self, call: Call) -> Answer:
         """Answer a POST to pods/NAME/binding."""
         binding = prepare.sent_as(call.request, prepare.BINDING)
         if (name := member(binding, "metadata", "name")) and name != call.info.name:
             raise BadRequest("name in URL does not match name in Binding object")
-        return await self._bind(call, binding)
+        return await self._bind(call, binding, call)
 
     async def collection(self, call: Call) -> Answer:
         """Answer a POST to the ``bindings`` of a namespace: the body names the pod."""
@@ -48,9 +50,10 @@ class BindingHandler:
         if not isinstance(name, str) or not name or pods is None:
             raise BadRequest("name must be provided")
         info = replace(call.info, resource="pods", name=name, subresource="binding")
-        return await self._bind(replace(call, info=info, resource=pods), binding)
+        return await self._bind(replace(call, info=info, resource=pods), binding, call)
 
-    async def _bind(self, call: Call, binding: Object) -> Answer:
+    async def _bind(self, call: Call, binding: Object, asked: Call) -> Answer:
+        """Bind the pod that *call* is about; clients' rules judge it as it was *asked* for."""
         node = member(binding, "target", "name")
         if not node:
             error = FieldError.required("target.name")
@@ -60,6 +63,7 @@ class BindingHandler:
             error = FieldError.not_supported("target.kind", kind, ["Node", "<empty>"])
             raise Invalid.of("", "Binding", call.info.name, [error])
         options = write_options(call.request, "CreateOptions")
+        await self._judge.judge(asked, binding, dry_run=options.dry_run)
         # As in Kubernetes, whoever binds does not come to own the pod's node name.
         mutation = Mutation(self._assignment(call, binding, str(node)), tracked=True, trusted=True)
         work = self._writer.own_work(call, options, mutation)

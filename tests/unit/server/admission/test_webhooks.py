@@ -226,10 +226,12 @@ async def test_a_binding_is_not_sent_as_the_pod_it_changes() -> None:
         )
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         await server.create(pods, pod)
-        for kind in (MUTATING, VALIDATING):
-            await configured(server, kind, webhook(hooks.on("/v", deny), rules=rules))
+        await configured(server, MUTATING, webhook(hooks.on("/m", deny), rules=rules))
+        await configured(server, VALIDATING, webhook(hooks.on("/v", allow), rules=rules))
         target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
         assert (await server.create(f"{pods}/p/binding", target)).status == 201
+        (review,) = hooks.reviews("/v")
+        assert review["request"]["object"]["kind"] == "Binding"
         patch = {"status": {"phase": "Running"}}
         assert (await server.patch(f"{pods}/p/status", patch)).status == 400
 
