@@ -361,6 +361,12 @@ CUT_SEQUENCE: Final = "edge.kcp.io/cut-sequence"
 # theirs is there, as in ``cluster/web=42``, separated by commas.
 REVISIONS: Final = "edge.kcp.io/revisions"
 
+# -- types of a mailbox ----------------------------------------------------------------------
+
+# On the SyncerConfig of a mailbox, by the translator: a new value says that the mailbox has got
+# types. An edge may not watch what brings them there.
+TYPES_CHANGED: Final = "edge.kcp.io/types-changed"
+
 # -- history ---------------------------------------------------------------------------------
 
 # On objects that decisions depend on, by the hub's admission and nobody else: the user of the last

@@ -147,6 +147,10 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Placements with a Rollout, and the revision of which everything is in the mailbox.",
     ),
     Mark(
+        edge.TYPES_CHANGED, "the SyncerConfig of a mailbox", "controllers", "resource version",
+        "A new value tells the syncer that the mailbox has got types.",
+    ),
+    Mark(
         edge.OWNER_WORKSPACE, _COPY, "controllers", "logical cluster",
         "The workspace whose object the copy is.",
     ),

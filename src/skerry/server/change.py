@@ -66,8 +66,13 @@ class Change:
         return self._previous_object
 
     def shed(self) -> None:
-        """Drop the decoded objects: a change is remembered for long, and they are large."""
+        """Drop the decoded objects and the lines: a change is remembered for long.
+
+        Whoever begins a little in the past has its lines made again, which is cheap; thousands of
+        changes that keep them would weigh more than the objects themselves.
+        """
         self._object = self._previous_object = None
+        self._frames.clear()
 
     def type(self) -> EventType:
         """What happened, for a watcher that selects everything."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from skerry.api.edge import Mailbox
+from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, TYPES_CHANGED, Mailbox
 from skerry.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import MailboxPlan, phases, target_of
@@ -16,12 +16,13 @@ from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.kit.log import Logger
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.revision.noted import noted
+from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS
 from skerry.logic.fleet.translation.copies import digest
 from skerry.logic.fleet.translation.difference import Accepted
 from skerry.logic.fleet.translation.dirty import CONFIG
 from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.fleet.translation.workspaces import Scope, serving_scope
-from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.plan import Action, Create, Delete, Patch, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics
@@ -121,9 +122,34 @@ class MailboxExecutor(Executor):
             async with asyncio.TaskGroup() as tasks:
                 for action in actions:
                     tasks.create_task(guarded(action))
+        await self._tell_of_types(outcomes)
         if failures:
             raise failures[0]
         return outcomes
+
+    async def _tell_of_types(self, outcomes: list[Outcome]) -> None:
+        """Have the SyncerConfig say that the mailbox has got types; who reads it may not see why.
+
+        A syncer that is not told asks by itself, though not as soon.
+        """
+        brought = [
+            each
+            for each in outcomes
+            if target_of(each.action).gvr.group_resource in (BINDINGS, DEFINITIONS)
+            and each.result in ("created", "updated")
+            and each.object is not None
+        ]
+        if not brought:
+            return
+        last = brought[-1]
+        version = str(last.object["metadata"].get("resourceVersion", "")) if last.object else ""
+        config = Target(SYNCER_CONFIGS, SYNCER_CONFIG_NAME, cluster=target_of(last.action).cluster)
+        patch = {"metadata": {"annotations": {TYPES_CHANGED: version}}}
+        action = Patch(config, patch, "TypesChanged", absent_is_fine=True)
+        try:
+            await super().execute(Plan([action]))
+        except (ApiError, TransportError) as error:
+            _log.debug("the syncer was not told of types", key=config.cluster, error=error)
 
     # -- what rows say -----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from skerry.api.edge import ACCEPT_STORE_IDENTITY, APPROVE_DELETIONS
+from skerry.api.edge import ACCEPT_STORE_IDENTITY, APPROVE_DELETIONS, TYPES_CHANGED
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
@@ -40,6 +40,8 @@ class EventHandlers:
         self._known_store = state.trust.known
         self._answering_store = ""
         self._configured = False
+        # What was last said of the mailbox's types; None before anything was.
+        self._types_changed: str | None = None
         # What we placed and another store does not want, as far as it is known.
         self._missing: set[ObjectRef] = set()
         # Whether another store answered than the one this session has read from.
@@ -111,6 +113,7 @@ class EventHandlers:
         self._enqueue(ref for ref in s.mailbox.refs() if not s.records.was_placed(ref))
         self._upsync.adjust()
         self._expect()
+        self._ask_for_types()
         self._accept_if_harmless()
         self._report()
 
@@ -196,6 +199,13 @@ class EventHandlers:
         named = s.config.scope.unserved(())
         upsynced = [gvr for gvr in self._upsync.types() if gvr.group_resource in named]
         s.hub_types.expect([*s.config.scope.types().values(), *upsynced])
+
+    def _ask_for_types(self) -> None:
+        """Ask for the mailbox's types when it is said to have got some since they were read."""
+        said = self._s.config.annotation(TYPES_CHANGED)
+        if self._types_changed not in (None, said):
+            self._s.hub_types.renew()
+        self._types_changed = said
 
     def _accept_if_harmless(self) -> None:
         """Accept another store that wants everything we placed: nothing hangs on it.

@@ -13,6 +13,7 @@ import pytest
 
 from skerry.api.edge import Mailbox, edge_placement_ref
 from skerry.api.errors import ApiError, NotFound
+from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import MailboxPlan
@@ -30,7 +31,7 @@ from skerry.logic.fleet.translation.route import Route
 from skerry.logic.fleet.translation.sources import wide
 from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.workspaces import Mailboxes, Scope, Workspaces
-from skerry.logic.machinery.plan import Create, Target
+from skerry.logic.machinery.plan import Create, Plan, Target
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.kit.answering import AnsweringTransport
@@ -81,7 +82,7 @@ class Serving(AnsweringTransport):
 class Writing:
     """An executor at one mailbox, and what it is left with."""
 
-    def __init__(self, server: Serving, *known: GroupResource) -> None:
+    def __init__(self, server: AnsweringTransport, *known: GroupResource) -> None:
         self.enqueued: list[Mailbox] = []
         self.followed: list[Scope] = []
         self.problems = PlacementProblems(lambda _: None)
@@ -221,3 +222,53 @@ async def test_what_a_server_made_of_a_copy_is_accepted() -> None:
     await writing.place()
     sent, kept = writing.accepted[MAILBOX, WEB]
     assert sent != kept
+
+
+class Binding(AnsweringTransport):
+    """A server that binds, and keeps what else it is sent."""
+
+    def __init__(self, *, has_config: bool = True) -> None:
+        self.patches: list[tuple[str, object]] = []
+        self._has_config = has_config
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        if method == "PATCH":
+            self.patches.append((path, json.loads(body)))
+            return Answer(200, {}, b"{}") if self._has_config else NO_SUCH_PAGE
+        obj = json.loads(body)
+        obj["metadata"]["resourceVersion"] = "42"
+        return Answer(201, {}, json.dumps(obj).encode())
+
+
+def _binding(name: str) -> Create:
+    item = ObjectRef("", API_BINDINGS.group, API_BINDINGS.resource, "", name)
+    return _creation(API_BINDINGS, item)
+
+
+def _execution(server: AnsweringTransport) -> Writing:
+    return Writing(server, CONFIG_MAPS.group_resource)
+
+
+async def test_a_syncer_is_told_when_its_mailbox_has_got_types() -> None:
+    server = Binding()
+    await _execution(server).executor.execute(
+        Plan([_binding("bind-batch"), _binding("bind-apps"), _creation(CONFIG_MAPS, PAGE)])
+    )
+    ((path, patch),) = server.patches
+    assert path.endswith("/clusters/c1/apis/edge.kcp.io/v1alpha1/syncerconfigs/the-one")
+    assert patch == {"metadata": {"annotations": {"edge.kcp.io/types-changed": "42"}}}
+
+
+async def test_a_copy_alone_tells_nobody_of_types_and_no_config_is_no_failure() -> None:
+    server = Binding(has_config=False)
+    await _execution(server).executor.execute(Plan([_creation(CONFIG_MAPS, PAGE)]))
+    assert not server.patches
+    await _execution(server).executor.execute(Plan([_binding("bind-batch")]))
+    assert len(server.patches) == 1

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 
+from skerry.api.edge import SYNCER_CONFIG_NAME, TYPES_CHANGED
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
@@ -24,6 +25,7 @@ from skerry.logic.fleet.syncing.present import OURS
 from skerry.logic.fleet.syncing.recorded import DownsyncRecord
 from skerry.logic.fleet.syncing.wanted import Desired
 from skerry.runtime.client import Client
+from skerry.runtime.index import Key
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.workqueue import WorkQueue
 from tests.kit.chain.syncer_world import SPEC, SyncerWorld
@@ -59,6 +61,13 @@ class Handled:
 
     def _end(self) -> None:
         self.ends += 1
+
+    def say(self, annotations: dict[str, str]) -> None:
+        """Have the SyncerConfig carry these annotations."""
+        metadata = {"name": SYNCER_CONFIG_NAME, "uid": "u", "resourceVersion": "1"}
+        config = {"metadata": {**metadata, "annotations": annotations}, "spec": SPEC}
+        self.state.config.informer.index.put(Key("", "", SYNCER_CONFIG_NAME), config)
+        self.events.config_changed()
 
     def place(self, *refs: ObjectRef, uid: str = "") -> None:
         record = DownsyncRecord(Desired("v1", {}, "u", 1), edge_uid=uid)
@@ -202,3 +211,18 @@ async def test_a_session_begins_with_everything_that_was_ever_placed(tmp_path: P
         h.events.start()
         assert drain(h.state.down) == {PAGE, ELSEWHERE}
         assert h.state.mailbox.followed(CONFIG_MAPS) is not None, "what the journal remembers"
+
+
+@virtual
+async def test_types_are_asked_for_when_the_mailbox_is_said_to_have_got_some(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        types = h.state.hub_types
+        said = ["7", "7", "8"]
+        asked = []
+        for version in said:
+            types._wanted.clear()
+            h.say({TYPES_CHANGED: version})
+            asked.append(types._wanted.is_set())
+        assert asked[1:] == [False, True], "the first reading asks for them anyway"

@@ -2,13 +2,14 @@
 
 Definitions (and at a hub, bindings) are watched; a change of one is a reason to ask for discovery
 again, shortly after, because servers offer a new type a moment after they accept it. Where they
-may not be watched, discovery is asked again at growing intervals as long as a type is missed
-(``suspect``) or expected (``expect``).
+may not be watched, somebody else says so (``renew``), and discovery is asked again at growing
+intervals as long as a type is missed (``suspect``) or expected (``expect``).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from skerry.api.errors import ApiError, Forbidden
@@ -43,6 +44,8 @@ class ServedTypes:
         self.changed = Signal[[]]()
         self._wanted = asyncio.Event()
         self._wanted.set()
+        # Set when there is a reason not to wait any longer.
+        self._soon = asyncio.Event()
         self._missed = 0
         # None where the server lets nobody like us watch what makes types come and go.
         self._followed: dict[GroupVersionResource, Informer | None] = {}
@@ -74,19 +77,24 @@ class ServedTypes:
         """Ask again until these are offered, where nothing tells of them by itself."""
         expected = frozenset(types)
         if expected - self._expected - self._by_version.keys():
-            self._missed = 0
-            self._wanted.set()
+            self.renew()
         self._expected = expected
+
+    def renew(self) -> None:
+        """Ask again at once: there is a reason to believe that types have come or gone."""
+        self._missed = 0
+        self._soon.set()
+        self._wanted.set()
 
     async def run(self) -> None:
         """Keep the types up to date until cancelled."""
         failures = 0
         while True:
             await self._wanted.wait()
-            delay = _SETTLE_SECONDS
             if self._missed > 1 or failures:
-                delay = _BACKOFF.seconds(max(self._missed, failures), self._ids)
-            await self._client.clock.sleep(delay)
+                await self._pause(_BACKOFF.seconds(max(self._missed, failures), self._ids))
+            await self._client.clock.sleep(_SETTLE_SECONDS)
+            self._soon.clear()
             self._wanted.clear()
             try:
                 await self._take(await discover(self._client))
@@ -95,6 +103,12 @@ class ServedTypes:
                 failures += 1
                 self._log.debug("discovery failed", attempt=failures, error=error)
                 self._wanted.set()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for so long, or until there is a reason to ask at once."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._soon.wait()
 
     async def _take(self, found: DiscoveredTypes) -> None:
         by_version = {info.gvr: info for info in found.resources if "list" in info.verbs}
@@ -136,8 +150,7 @@ class ServedTypes:
         return informer
 
     def _happened(self, old: Object | None, new: Object | None) -> None:
-        self._missed = 0
-        self._wanted.set()
+        self.renew()
 
 
 def _nothing(obj: Object) -> Object:

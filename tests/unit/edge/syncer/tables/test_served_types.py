@@ -84,3 +84,36 @@ async def test_an_expected_type_is_found_without_watching_what_makes_types() -> 
         assert hub.discoveries == asked, "it has been found"
         assert sorted(hub.forbidden) == ["apibindings", "customresourcedefinitions"]
         running.cancel()
+
+
+@virtual
+async def test_what_is_said_to_have_come_is_found_at_once_however_long_it_was_missed() -> None:
+    hub = NarrowHub()
+    client = Client(hub, clock=LoopClock())
+    served = ServedTypes(client, InformerFactory(client, ids=SeededIds(1)), SeededIds(1))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(served.run())
+        served.expect([WIDGETS])
+        await asyncio.sleep(3600)
+        hub.types["example.io/v1"] = ["widgets"]
+        served.renew()
+        await asyncio.sleep(0.2)
+        assert served.find(WIDGETS) is not None
+        running.cancel()
+
+
+@virtual
+async def test_a_type_that_is_expected_only_now_is_asked_for_at_once() -> None:
+    hub = NarrowHub()
+    client = Client(hub, clock=LoopClock())
+    served = ServedTypes(client, InformerFactory(client, ids=SeededIds(1)), SeededIds(1))
+    missing = GroupVersionResource("example.io", "v1", "never")
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(served.run())
+        served.expect([missing])
+        await asyncio.sleep(3600)
+        hub.types["example.io/v1"] = ["widgets"]
+        served.expect([missing, WIDGETS])
+        await asyncio.sleep(0.2)
+        assert served.find(WIDGETS) is not None
+        running.cancel()
