@@ -163,10 +163,10 @@ def _with_access(
 @_with_name
 @_kubeconfig_option
 def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
-    """Start the edge cluster NAME again."""
+    """Start the edge cluster NAME again; the current context stays as it is."""
     require_extra("skerry edge start", "edge")
     with _reporting_errors():
-        start_edge(existing_edge(name, data_dir), kubeconfig, choose=True)
+        start_edge(existing_edge(name, data_dir), kubeconfig, choose=False)
 
 
 @edge.command()
