@@ -33,7 +33,7 @@ from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.workspaces import Mailboxes, Scope, Workspaces
 from skerry.logic.machinery.plan import Create, Plan, Target
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer
+from skerry.runtime.transport import NO_HEADERS, Answer, Transport
 from tests.kit.answering import AnsweringTransport
 
 MAILBOX, CLUSTER = Mailbox("imw", "u1"), "c1"
@@ -82,7 +82,7 @@ class Serving(AnsweringTransport):
 class Writing:
     """An executor at one mailbox, and what it is left with."""
 
-    def __init__(self, server: AnsweringTransport, *known: GroupResource) -> None:
+    def __init__(self, server: Transport, *known: GroupResource) -> None:
         self.enqueued: list[Mailbox] = []
         self.followed: list[Scope] = []
         self.problems = PlacementProblems(lambda _: None)
@@ -252,7 +252,7 @@ def _binding(name: str) -> Create:
     return _creation(API_BINDINGS, item)
 
 
-def _execution(server: AnsweringTransport) -> Writing:
+def _execution(server: Transport) -> Writing:
     return Writing(server, CONFIG_MAPS.group_resource)
 
 
