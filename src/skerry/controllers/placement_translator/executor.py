@@ -122,15 +122,15 @@ class MailboxExecutor(Executor):
             async with asyncio.TaskGroup() as tasks:
                 for action in actions:
                     tasks.create_task(guarded(action))
-        await self._tell_of_types(outcomes)
+        await self._report_types(outcomes)
         if failures:
             raise failures[0]
         return outcomes
 
-    async def _tell_of_types(self, outcomes: list[Outcome]) -> None:
+    async def _report_types(self, outcomes: list[Outcome]) -> None:
         """Have the SyncerConfig say that the mailbox has got types; who reads it may not see why.
 
-        A syncer that is not told asks by itself, though not as soon.
+        A syncer that does not hear of them asks by itself, though not as soon.
         """
         brought = [
             each
@@ -149,7 +149,7 @@ class MailboxExecutor(Executor):
         try:
             await super().execute(Plan([action]))
         except (ApiError, TransportError) as error:
-            _log.debug("the syncer was not told of types", key=config.cluster, error=error)
+            _log.debug("types were not reported to the syncer", key=config.cluster, error=error)
 
     # -- what rows say -----------------------------------------------------------------------
 

@@ -256,7 +256,7 @@ def _execution(server: Transport) -> Writing:
     return Writing(server, CONFIG_MAPS.group_resource)
 
 
-async def test_a_syncer_is_told_when_its_mailbox_has_got_types() -> None:
+async def test_a_syncer_is_notified_when_its_mailbox_has_got_types() -> None:
     server = Binding()
     await _execution(server).executor.execute(
         Plan([_binding("bind-batch"), _binding("bind-apps"), _creation(CONFIG_MAPS, PAGE)])
@@ -266,7 +266,7 @@ async def test_a_syncer_is_told_when_its_mailbox_has_got_types() -> None:
     assert patch == {"metadata": {"annotations": {"edge.kcp.io/types-changed": "42"}}}
 
 
-async def test_a_copy_alone_tells_nobody_of_types_and_no_config_is_no_failure() -> None:
+async def test_a_copy_alone_notifies_nobody_of_types_and_no_config_is_no_failure() -> None:
     server = Binding(has_config=False)
     await _execution(server).executor.execute(Plan([_creation(CONFIG_MAPS, PAGE)]))
     assert not server.patches
