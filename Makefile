@@ -14,7 +14,7 @@ TEST_ARGS ?=
 TEST_WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test collect check fmt sim e2e bench lock docs manifests sbom vendor
+.PHONY: help install demo test collect check fmt sim e2e bench lock docs manifests sbom vendor pictures
 
 help: ## Show what can be made
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -93,6 +93,9 @@ sbom: $(RUN_STAMP) ## Write a bill of materials of the locked dependencies to di
 
 vendor: $(STAMP) ## Fetch the JavaScript modules of the console at their pinned digests (needs npm)
 	$(BIN)/python requirements/vendor.py
+
+pictures: $(STAMP) $(VENV)/.packages ## Take the pictures of docs/pictures, of a real console
+	SKERRY_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser -k picture
 
 # The lock of everything is made first and holds for the others: an extra is never another version.
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,3 +52,11 @@ def stranger(browser: Browser, console: Console) -> Iterator[Tab]:
     """A tab of somebody who has not signed in."""
     with tab(browser, console) as opened:
         yield opened
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """Where ``make pictures`` wants them; a test run makes them too, and throws them away."""
+    folder = Path(os.environ.get("SKERRY_PICTURES") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -95,3 +96,16 @@ def test_a_manifest_that_is_no_object_is_refused_in_a_sentence(signed_in: Tab) -
     page.get_by_label("Objects, as YAML or JSON").fill("[1, 2")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("alert")).to_contain_text("manifest: yaml")
+
+
+def test_why_not_and_what_if_are_worth_pictures(signed_in: Tab, pictures: Path) -> None:
+    page = signed_in.page
+    page.set_viewport_size({"width": 1280, "height": 640})
+    signed_in.open(_WHY)
+    expect(page.locator("[data-answer=explain]")).to_contain_text("LocationNotSelected")
+    page.screenshot(path=pictures / "why-not.png")
+    signed_in.open("whatif")
+    preview(page, SHOP, deployment("web", "web:1.5"))
+    expect(page.locator(".fields")).to_contain_text("web:1.5")
+    taken = page.screenshot(path=pictures / "what-if.png")
+    assert len(taken) > 10_000

@@ -6,30 +6,25 @@ explaining and foreseeing need.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tests.kit.browser.console import Console
+from tests.kit.e2e.hubs import Shell
 
 INVENTORY, SHOP = "root:inventory", "root:shop"
-# Name, and labels of its Location.
-EDGES: Mapping[str, Mapping[str, str]] = {
-    "oslo": {"env": "prod", "region": "north"},
-    "faro": {"env": "prod", "region": "south"},
-    "bari": {"env": "stage", "region": "south"},
-}
+_TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorial" / "in-the-browser.md"
+_SHELL = re.compile(r"^```shell\n(.*?)^```", re.M | re.S)
 
 
 def furnish(console: Console) -> None:
-    """Make an inventory with edges, and a workspace with a Deployment and its placement."""
-    console.apply("root", *(_workspace(path) for path in (INVENTORY, SHOP)))
-    for path in (INVENTORY, SHOP):
-        _ready(console, path)
-    console.apply(INVENTORY, *(each for name in EDGES for each in edge(name, EDGES[name])))
-    console.apply(SHOP, *_bindings())
-    console.kubectl(SHOP, "wait", "apibindings", "--all", "--for=condition=InitialBindingCompleted")
-    console.apply(SHOP, namespace("shop"), deployment("web", "web:1.4"))
-    console.apply(SHOP, placement())
+    """Make what the tutorial of the browser begins with, by its own commands."""
+    home = console.directory / "home"
+    home.mkdir()
+    (commands,) = _SHELL.findall(_TUTORIAL.read_text())
+    Shell(console.kubeconfig, home, home)(commands)
 
 
 def edge(name: str, labels: Mapping[str, str]) -> Iterable[dict[str, Any]]:
@@ -52,61 +47,28 @@ def edge(name: str, labels: Mapping[str, str]) -> Iterable[dict[str, Any]]:
     }  # fmt: skip
 
 
-def namespace(name: str) -> dict[str, Any]:
-    metadata = {"name": name, "labels": {"goes": "out"}}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-
-
 def deployment(name: str, image: str) -> dict[str, Any]:
-    labels = {"app": name}
     template = {
-        "metadata": {"labels": labels},
+        "metadata": {"labels": {"app": name}},
         "spec": {"containers": [{"name": "main", "image": image}]},
     }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template},
     }
 
 
-def placement() -> dict[str, Any]:
-    return {
-        "apiVersion": "edge.kcp.io/v1alpha1",
-        "kind": "EdgePlacement",
-        "metadata": {"name": "web"},
-        "spec": {
-            "locationSelectors": [{"matchLabels": {"env": "prod"}}],
-            "namespaceSelector": {"matchLabels": {"goes": "out"}},
-        },
-    }
-
-
-def _workspace(path: str) -> dict[str, Any]:
-    return {
+def make_workspace(console: Console, path: str) -> None:
+    """Make a workspace below root, and return once it is ready."""
+    name = path.rpartition(":")[2]
+    workspace = {
         "apiVersion": "tenancy.kcp.io/v1alpha1",
         "kind": "Workspace",
-        "metadata": {"name": path.rpartition(":")[2]},
+        "metadata": {"name": name},
         "spec": {"type": {"name": "universal", "path": "root"}},
     }
-
-
-def _ready(console: Console, path: str) -> None:
-    name = path.rpartition(":")[2]
-    console.kubectl(
-        "root", "wait", f"workspace/{name}", "--for=jsonpath={.status.phase}=Ready", "--timeout=60s"
-    )
-
-
-def _bindings() -> Iterable[dict[str, Any]]:
-    for name, path, export in (
-        ("bind-kube", "root:compute", "kubernetes"),
-        ("bind-espw", "root:espw", "edge.kcp.io"),
-    ):
-        yield {
-            "apiVersion": "apis.kcp.io/v1alpha1",
-            "kind": "APIBinding",
-            "metadata": {"name": name},
-            "spec": {"reference": {"export": {"path": path, "name": export}}},
-        }
+    console.apply("root", workspace)
+    ready = "--for=jsonpath={.status.phase}=Ready"
+    console.kubectl("root", "wait", f"workspace/{name}", ready, "--timeout=60s")

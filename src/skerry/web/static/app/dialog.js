@@ -1,11 +1,11 @@
 // A dialog of the platform: the browser traps the focus and returns it, and Escape closes.
 
-import { html, useEffect, useId, useRef } from "./ui.js";
+import { html, useLayoutEffect, useId, useRef } from "./ui.js";
 
 export function Dialog({ title, onClose, children }) {
   const element = useRef(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current.showModal();
     return () => before instanceof HTMLElement && before.focus();

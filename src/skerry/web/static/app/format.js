@@ -43,3 +43,8 @@ export function objectName(object) {
   const kind = object.kind ?? object.resource ?? "";
   return `${kind} ${object.namespace ? `${object.namespace}/` : ""}${object.name ?? ""}`.trim();
 }
+
+/** Return *text* as a sentence begins. @param {string} text */
+export function sentenceCase(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -67,7 +67,7 @@ window.addEventListener("keydown", pressed);
 
 /** Move the focus among the links of the list that is shown. @param {number} step */
 export function moveRow(step) {
-  const rows = [...document.querySelectorAll("main .item a, main .item button, main tbody a")];
+  const rows = [...document.querySelectorAll("main .item a, main .listed a, main tbody a")];
   const at = rows.indexOf(/** @type {any} */ (document.activeElement));
   const next = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + step))];
   next?.focus();

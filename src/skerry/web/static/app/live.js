@@ -92,7 +92,7 @@ export function useLive(kind, view) {
  * @returns {{data: any, error: object|null, asking: boolean, retry: () => void}}
  */
 export function useAnswer(kind, words, seconds = 0) {
-  const [answer, setAnswer] = useState({ data: null, error: null, asking: words !== null });
+  const [answer, setAnswer] = useState({ data: null, error: null, asking: words !== null, about: "" });
   const [turn, setTurn] = useState(0);
   const text = words === null ? "" : JSON.stringify(words);
   const there = connection.value === "live";
@@ -106,12 +106,12 @@ export function useAnswer(kind, words, seconds = 0) {
     let stale = false;
     setAnswer((known) => ({ ...known, asking: true }));
     ask(kind, words).then(
-      (data) => stale || setAnswer({ data, error: null, asking: false }),
-      (error) => stale || setAnswer((known) => ({ data: known.data, error: error.status, asking: false })),
+      (data) => stale || setAnswer({ data, error: null, asking: false, about: text }),
+      (error) => stale || setAnswer((known) => ({ data: known.data, error: error.status, asking: false, about: text })),
     );
     return () => {
       stale = true;
     };
   }, [kind, text, there, turn]);
-  return { ...answer, retry: () => setTurn((last) => last + 1) };
+  return { ...answer, asking: answer.asking || answer.about !== text, retry: () => setTurn((last) => last + 1) };
 }

@@ -15,7 +15,7 @@ function why(entry, edge) {
 
 function Objects({ objects, edge }) {
   if (!objects?.length) return html`<p class="quiet">Nothing is placed here.</p>`;
-  return html`<div class="wide" tabindex="0" role="region" aria-label="Objects"><table>
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Table of objects"><table>
     <thead><tr><th scope="col">Object</th><th scope="col">Placement</th><th scope="col">Wanted</th><th scope="col">Delivered</th><th scope="col">Healthy</th><th scope="col">Cause</th><th scope="col">Ask</th></tr></thead>
     <tbody>${objects.map((entry, index) => html`<tr key=${index}><th scope="row"><bdi>${objectName(entry.object)}</bdi></th>
       <td>${entry.placement ? html`<${Link} to=${address(["placements", entry.placement.ws, entry.placement.name])}><bdi>${entry.placement.name}</bdi><//>` : ""}</td>

@@ -10,7 +10,7 @@ import { Age, Mark } from "../marks.js";
 import { EdgeMap } from "../map.js";
 import { VirtualRows } from "../rows.js";
 import { STATES } from "../states.js";
-import { count } from "../format.js";
+import { count, sentenceCase } from "../format.js";
 
 const COLUMNS = [["state", "State"], ["name", "Edge"], ["problem", "Problem"], ["heard", "Heard"]];
 
@@ -68,10 +68,10 @@ export function Fleet({ query }) {
   if (!data.total && !q) return html`<h1>Fleet</h1><${NoEdges} />`;
   const matching = data.matching ?? data.cells.length;
   return html`
-    <h1 class="sentence">${data.sentence}</h1>
+    <h1 class="sentence">${sentenceCase(data.sentence)}</h1>
     ${error && html`<${Failure} status=${error} />`}
     <div class="toolbar"><${Counts} counts=${data.counts} status=${query.get("status") ?? ""} /><${GroupBy} keys=${data.keys ?? []} by=${by} /></div>
-    ${matching === 0 ? html`<${Empty} title="No edge matches">Nothing of ${count(data.total)} edges matches <q>${q}</q>. <button type="button" onClick=${() => requery({ q: "", status: "" })}>Show all</button><//>` : html`
+    ${matching === 0 ? html`<${Empty} title="Nothing matches the filter">None of ${count(data.total)} edges matches <q>${q}</q>. <button type="button" onClick=${() => requery({ q: "", status: "" })}>Show all</button><//>` : html`
     <div class="two">
       <section aria-label="Map"><${EdgeMap} groups=${data.groups} cells=${data.cells} by=${by} lookup=${lookup} stale=${stale}
         onPick=${(index) => lookup(index).then((row) => navigate(address(["edges", row.ws, row.name])), () => null)} /></section>

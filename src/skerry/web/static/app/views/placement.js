@@ -13,7 +13,7 @@ import { EdgeMap } from "../map.js";
 import { VirtualRows } from "../rows.js";
 import { Counts, GroupBy, edgeCells, filterOf } from "./fleet.js";
 import { WhyNot } from "./whynot.js";
-import { count, counted, objectName } from "../format.js";
+import { count, objectName, sentenceCase } from "../format.js";
 
 const COLUMNS = [["state", "State"], ["name", "Edge"], ["problem", "Problem"], ["heard", "Heard"]];
 
@@ -51,7 +51,7 @@ export function Placement({ rest, query }) {
   const stale = connection.value !== "live";
   return html`
     <h1>Placement <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
-    <p>${data.sentence ?? counted(data.total ?? matching, "edge")}</p>
+    <p>${sentenceCase(data.sentence ?? "")}</p>
     ${error && html`<${Failure} status=${error} />`}
     <p class="actions"><button type="button" onClick=${why}>Why not…</button> <${Link} class="action" to=${address(["whatif"], { ws, placement: name })}>What if…<//> <${Link} class="action" to=${address(["timeline"], { about: `${ws}/${name}` })}>Timeline<//></p>
     ${whyNot}

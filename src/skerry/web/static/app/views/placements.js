@@ -9,7 +9,7 @@ import { Bar, Mark } from "../marks.js";
 import { VirtualRows } from "../rows.js";
 import { count, counted } from "../format.js";
 
-const COLUMNS = [["state", "State"], ["name", "Placement"], ["problem", "Healthy of wanted"], ["heard", ""]];
+const COLUMNS = [["state", "State"], ["name", "Placement"], ["problem", "Healthy of wanted"], ["heard", "Part"]];
 
 function placementCells(row) {
   return [

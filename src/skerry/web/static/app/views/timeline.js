@@ -27,7 +27,7 @@ function Lane({ lane, from, to, at }) {
 /** Whom to ask about, while nobody is chosen. */
 function Choices({ choices }) {
   if (!choices.length) return html`<${Empty} title="No placements yet">What is decided about a placement is kept for thirty days.<//>`;
-  return html`<section aria-labelledby="choices"><h2 id="choices">About which placement?</h2><ul>${choices.map(({ ws, name }) => html`<li key=${ws + name}><${Link} to=${address(["timeline"], { about: `${ws}/${name}` })}><bdi>${name}</bdi><//> <span class="quiet"><bdi>${ws}</bdi></span></li>`)}</ul></section>`;
+  return html`<section aria-labelledby="choices"><h2 id="choices">About which placement?</h2><ul class="listed">${choices.map(({ ws, name }) => html`<li key=${ws + name}><${Link} to=${address(["timeline"], { about: `${ws}/${name}` })}><bdi>${name}</bdi><//> <span class="quiet"><bdi>${ws}</bdi></span></li>`)}</ul></section>`;
 }
 
 export function Timeline({ query }) {

@@ -17,6 +17,9 @@ const MAX_SHARED = 4000;
 
 const placeOf = (destination) => `${destination.workspace} ${destination.location} ${destination.syncTarget}`;
 
+/** Return the part of a revision that says something to people; the rest is a digest. */
+const shortRevision = (answer) => String(answer.revision).split("-")[0];
+
 /** Return what an answer says of each destination it names: gained, lost or changed. */
 export function effectsOf(answer) {
   const effects = new Map();
@@ -123,13 +126,13 @@ export function WhatIf({ query }) {
       <p class="quiet">One with metadata alone changes labels of an object that exists. Ctrl-Enter previews; nothing is written by that.</p>
       <div class="actions"><button type="submit" class="primary" disabled=${!live || busy || !text || !ws}>Preview</button>${" "}
         <button type="button" disabled=${!live || busy || !current} onClick=${() => setConfirming(true)}>Apply to ${counted(effects.length, "edge")}…</button>${" "}
-        ${current && html`<span class="quiet">revision ${previewed.answer.revision}</span>`}</div></form></section>
+        ${current && html`<span class="quiet">revision ${shortRevision(previewed.answer)}</span>`}</div></form></section>
     <section aria-label="Effect" aria-busy=${busy}>
       ${error && html`<${Failure} status=${error} onRetry=${preview} />`}
       ${applied && html`<p role="status" class="applied">✓ ${applied}</p>`}
       ${previewed && html`${!current && html`<p class="problem" role="status">The edit has changed since it was previewed.</p>`}<${Answer} answer=${previewed.answer} effects=${effects} />`}
       ${!previewed && !error && !applied && html`<p class="quiet">Preview an edit to see whom it reaches.</p>`}</section></div>
     ${confirming && html`<${Dialog} title="Apply to ${counted(effects.length, "edge")}?" onClose=${() => setConfirming(false)}>
-      <${Totals} effects=${effects} /><p>It is applied in <bdi>${ws}</bdi> only if nothing there has changed since revision ${previewed.answer.revision}.</p>
+      <${Totals} effects=${effects} /><p>It is applied in <bdi>${ws}</bdi> only if nothing there has changed since revision ${shortRevision(previewed.answer)}.</p>
       <p class="actions"><button type="button" class="primary" onClick=${apply}>Apply</button> <button type="button" onClick=${() => setConfirming(false)}>Cancel</button></p><//>`}`;
 }

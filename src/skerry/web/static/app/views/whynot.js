@@ -1,13 +1,15 @@
 // Why is it not there? The chain an object takes to an edge, step by step, as `skerry explain` has
 // it, with the smallest edit that would change the answer.
 
-import { html, useState } from "../ui.js";
+import { html, useLayoutEffect, useRef, useState } from "../ui.js";
 import { address, Link, requery } from "../router.js";
 import { useAnswer } from "../live.js";
 import { Failure, Loading } from "../notices.js";
 import { Check } from "../marks.js";
 import { isOfWorkload, manifestOf } from "../edits.js";
 import { objectName } from "../format.js";
+
+const MAX_PAIRS = 50;
 
 /** Return how explain names an object: KIND/NAMESPACE/NAME. */
 export function objectWord(object) {
@@ -43,11 +45,25 @@ function NotChosen({ place, home }) {
     ${!place.destination && html`<${Edit} link=${place} home=${home} inventory=${place.workspace} />`}</article>`;
 }
 
+/** What keeps a whole Location out comes first; then object by object, as many as anybody reads. */
+function Explained({ answer, home, object }) {
+  const places = answer.locations.filter((place) => !answer.pairs.length || (!object && !place.destination));
+  return html`
+    ${places.map((place) => html`<${NotChosen} key=${place.workspace + place.location} place=${place} home=${home} />`)}
+    ${answer.pairs.slice(0, MAX_PAIRS).map((pair, index) => html`<${Pair} key=${index} pair=${pair} home=${home} />`)}
+    ${answer.pairs.length > MAX_PAIRS && html`<p class="quiet">and ${answer.pairs.length - MAX_PAIRS} more: choose an object.</p>`}`;
+}
+
 export function WhyNot({ ws, name, query, stages, rows }) {
   const edge = query.get("edge") ?? "";
   const object = query.get("object") ?? "";
   const [draft, setDraft] = useState({ edge, object });
   const answer = useAnswer("explain", edge || object ? { ws, name, edge, object } : null);
+  const place = useRef(null);
+  // Before the next key arrives: who types on at once types here.
+  useLayoutEffect(() => {
+    if (!edge && !object) place.current.focus();
+  }, []);
   const submitted = (event) => {
     event.preventDefault();
     requery({ ...draft, explain: "yes" }, { replace: false });
@@ -57,7 +73,7 @@ export function WhyNot({ ws, name, query, stages, rows }) {
       <label>object <select value=${draft.object} onChange=${(event) => setDraft({ ...draft, object: event.target.value })}><option value="">any it selects</option>
         ${stages.map((stage) => objectWord(stage.object)).map((word) => html`<option key=${word} value=${word} selected=${word === draft.object}>${word}</option>`)}
         ${draft.object && !stages.some((stage) => objectWord(stage.object) === draft.object) && html`<option value=${draft.object} selected>${draft.object}</option>`}</select></label>
-      <label>Location <input list="known-edges" value=${draft.edge} placeholder="name, or WORKSPACE/NAME" autocomplete="off" onInput=${(event) => setDraft({ ...draft, edge: event.target.value })} /></label>
+      <label>Location <input ref=${place} list="known-edges" value=${draft.edge} placeholder="name, or WORKSPACE/NAME" autocomplete="off" onInput=${(event) => setDraft({ ...draft, edge: event.target.value })} /></label>
       <datalist id="known-edges">${rows.filter(Boolean).slice(0, 50).map((row) => html`<option key=${row.ws + row.name} value=${row.name}></option>`)}</datalist>
       <button type="submit" class="primary">Explain</button>
       <button type="button" onClick=${() => requery({ explain: "", edge: "", object: "" }, { replace: false })}>Close</button>
@@ -65,7 +81,7 @@ export function WhyNot({ ws, name, query, stages, rows }) {
     ${answer.error && html`<${Failure} status=${answer.error} />`}
     ${answer.asking && !answer.data && html`<${Loading} what="the explanation" />`}
     ${answer.data && (edge || object) && html`<div data-answer="explain" aria-live="polite">
-      ${answer.data.pairs.length ? answer.data.pairs.map((pair, index) => html`<${Pair} key=${index} pair=${pair} home=${ws} />`) : answer.data.locations.map((place) => html`<${NotChosen} key=${place.workspace + place.location} place=${place} home=${ws} />`)}
+      <${Explained} answer=${answer.data} home=${ws} object=${object} />
       <details><summary>as JSON</summary><pre class="command" tabindex="0" aria-label="the answer as JSON" data-json="explain">${JSON.stringify(answer.data, null, 2)}</pre></details></div>`}
   </section>`;
 }

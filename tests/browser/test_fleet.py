@@ -1,0 +1,133 @@
+"""The fleet: what the API has, as a sentence, counts, a map and a list, as it changes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+
+from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
+from tests.kit.browser.console import Console, Tab, tab
+from tests.kit.browser.fleet import Simulated
+from tests.kit.browser.shop import INVENTORY, edge
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_with_no_edges_to_see_the_fleet_says_how_to_join_one(
+    browser: Browser, console: Console
+) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    console.apply("root", {**account, "metadata": {"name": "guest", "namespace": "default"}})
+    token = console.kubectl("root", "create", "token", "guest", "-n", "default").strip()
+    with tab(browser, console) as somebody:
+        page = somebody.open("login")
+        page.get_by_label("Or paste a token of a ServiceAccount").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="No edges yet")).to_be_visible()
+        expect(page.locator(".command")).to_contain_text("skerry edge bootstrap")
+        # The hub has edges; of other people's workspaces nothing is seen anywhere.
+        somebody.open("placements")
+        expect(page.get_by_role("heading", name="No placements yet")).to_be_visible()
+        page.keyboard.press("Control+k")
+        page.keyboard.type("oslo")
+        expect(page.get_by_text("Nothing that you may see")).to_be_visible()
+        assert not somebody.complaints
+
+
+def test_an_edge_created_by_kubectl_appears_without_a_reload(
+    signed_in: Tab, console: Console
+) -> None:
+    page = signed_in.open("fleet?q=lund")
+    expect(page.get_by_role("heading", name="Nothing matches the filter")).to_be_visible()
+    console.apply(INVENTORY, *edge("lund", {"env": "test"}))
+    expect(page.get_by_role("link", name="lund")).to_be_visible()
+    console.kubectl(INVENTORY, "delete", "synctarget,location", "lund")
+    expect(page.get_by_role("heading", name="Nothing matches the filter")).to_be_visible()
+
+
+def test_counts_equal_those_computed_from_the_api(signed_in: Tab, console: Console) -> None:
+    found = json.loads(console.kubectl(INVENTORY, "get", "synctargets", "-o", "json"))["items"]
+    page = signed_in.open("fleet")
+    expect(page.locator(".item")).to_have_count(len(found))
+    buttons = page.get_by_role("list", name="Edges by state").get_by_role("button")
+    shown = [int(each.split()[0].replace(",", "")) for each in _words(buttons.all_inner_texts())]
+    assert sum(shown) == len(found)
+
+
+def _words(texts: list[str]) -> list[str]:
+    """Return what buttons say without their shapes."""
+    return [each.lstrip("●↻▲■◌? \n") for each in texts]
+
+
+def test_a_view_restores_from_its_address_and_after_back(signed_in: Tab) -> None:
+    page = signed_in.open("fleet?by=region&q=env%3Dprod")
+    expect(page.get_by_role("combobox", name="group by")).to_have_value("region")
+    expect(page.get_by_role("searchbox", name="Filter")).to_have_value("env=prod")
+    expect(page.locator(".item")).to_have_count(2)
+    expect(page.get_by_role("rowheader")).to_have_text(["north 1", "south 1"])
+    page.get_by_role("link", name="oslo").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("oslo")
+    page.go_back()
+    expect(page.get_by_role("rowheader")).to_have_text(["north 1", "south 1"])
+    page.reload()
+    expect(page.locator(".item")).to_have_count(2)
+
+
+def test_a_filter_that_cannot_be_read_keeps_what_is_shown(signed_in: Tab) -> None:
+    page = signed_in.open("fleet?q=env%3Dprod")
+    expect(page.locator(".item")).to_have_count(2)
+    page.get_by_role("searchbox", name="Filter").fill("env=prod status:nonsense")
+    expect(page.get_by_role("alert")).to_contain_text("nonsense")
+    expect(page.locator(".item")).to_have_count(2)
+
+
+def test_the_map_is_walked_by_arrow_keys_and_entered_by_enter(signed_in: Tab) -> None:
+    page = signed_in.open("fleet?by=region&q=env")
+    cursor = page.get_by_role("grid").get_by_role("button")
+    cursor.focus()
+    expect(cursor).to_have_accessible_name("oslo, unknown")
+    page.keyboard.press("ArrowRight")
+    expect(cursor).to_have_accessible_name("bari, unknown")
+    expect(cursor).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("bari")
+
+
+def test_an_edge_turns_away_when_its_lease_ends(signed_in: Tab, console: Console) -> None:
+    console.apply(INVENTORY, *edge("tromso", {"env": "test"}))
+    status = json.dumps({"status": Simulated("tromso", objects={}).status()})
+    words = ("patch", "synctarget", "tromso", "--type=merge")
+    console.kubectl(INVENTORY, *words, "--subresource=status", "-p", status)
+    page = signed_in.open("fleet?q=tromso")
+    row = page.locator(".item")
+    expect(row).to_contain_text("healthy")
+    # Nobody writes heartbeats any more; a Lease of a second has ended.
+    lease = json.dumps({"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: "1"}}})
+    console.kubectl(INVENTORY, *words, "-p", lease)
+    expect(row).to_contain_text("away")
+    console.kubectl(INVENTORY, "delete", "synctarget,location", "tromso")
+
+
+def test_hostile_labels_are_text_and_nothing_else(signed_in: Tab, console: Console) -> None:
+    target = {
+        "apiVersion": "workload.kcp.io/v1alpha1",
+        "kind": "SyncTarget",
+        "metadata": {"name": "mallory", "annotations": {"note": HOSTILE}, "labels": {"id": "m"}},
+    }
+    console.apply(INVENTORY, target)
+    page = signed_in.open("fleet?q=mallory%20%3Cimg%20src%3Dx%3E")
+    signed_in.is_live()
+    expect(page.get_by_role("searchbox", name="Filter")).to_have_value("mallory <img src=x>")
+    assert page.locator("img").count() == 0
+    console.kubectl(INVENTORY, "delete", "synctarget", "mallory")
+
+
+def test_the_first_view_is_made_of_little(signed_in: Tab) -> None:
+    sizes: list[Any] = []
+    page = signed_in.page
+    page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+    signed_in.open("fleet")
+    expect(page.locator(".item").first).to_be_visible()
+    assert sum(sizes) < 150_000

@@ -1,0 +1,112 @@
+"""Hundreds of edges: a list of any length has few elements, and any filter finds its matches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.kit.browser.console import Console, Tab, sign_in, tab
+from tests.kit.browser.fleet import Simulated, populate
+from tests.kit.browser.shop import make_workspace
+
+WORKSPACE = "root:stores"
+# More than any window, and few enough to be made in seconds.
+NUMBER = 600
+_REGIONS = ("eu-north", "eu-south", "us-east", "us-west", "ap-south")
+_WELL = {"wanted": 20, "applied": 20, "unhealthy": 0}
+
+
+def edges(number: int) -> list[Simulated]:
+    """Return a fleet in which most edges are well."""
+    long_ago = datetime.now(UTC) - timedelta(minutes=12)
+    found = []
+    for index in range(number):
+        labels = {
+            "region": _REGIONS[(index * 7 + index // 11) % 5],
+            "env": "stage" if index % 9 == 0 else "prod",
+        }
+        objects, ready, heard = dict(_WELL), True, None
+        if index % 97 == 13:
+            objects["unhealthy"] = 1 + index % 3
+        elif index % 61 == 7:
+            objects["applied"] = 17
+        elif index % 83 == 29:
+            ready, heard = False, long_ago
+        found.append(Simulated(f"store-{index:04}", labels, objects, ready, heard))
+    return found
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A hub with many edges."""
+    started = Console(tmp_path_factory.mktemp("stores"))
+    try:
+        started.start()
+        make_workspace(started, WORKSPACE)
+        populate(started.kubeconfig, WORKSPACE, edges(NUMBER))
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="module")
+def shopper(browser: Browser, stores: Console) -> list[Any]:
+    return sign_in(browser, stores)
+
+
+@pytest.fixture
+def looking(browser: Browser, stores: Console, shopper: list[Any]) -> Iterator[Tab]:
+    with tab(browser, stores, shopper, viewport={"width": 1280, "height": 800}) as opened:
+        yield opened
+        assert not opened.complaints
+        assert not opened.foreign()
+
+
+def test_scrolling_all_rows_keeps_under_a_hundred_row_elements(looking: Tab) -> None:
+    page = looking.open("fleet")
+    scroll = page.locator(".scroll")
+    for part in (0.25, 0.5, 1.0):
+        scroll.evaluate("(box, part) => { box.scrollTop = box.scrollHeight * part; }", part)
+        expect(page.locator(".item.pending")).to_have_count(0)
+        assert 0 < page.get_by_role("row").count() < 100
+    expect(page.get_by_role("link", name=f"store-{NUMBER - 1:04}")).to_be_visible()
+
+
+def test_filters_show_their_matches_and_nothing_else(looking: Tab, stores: Console) -> None:
+    page = looking.open("fleet")
+    words = ("get", "synctargets", "-l", "env=stage,region=eu-south", "-o", "json")
+    wanted = json.loads(stores.kubectl(WORKSPACE, *words))["items"]
+    page.get_by_role("searchbox", name="Filter").fill("env=stage region=eu-south")
+    expect(page.get_by_role("table")).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
+    names = sorted(each["metadata"]["name"] for each in wanted)
+    page.get_by_role("searchbox", name="Filter").fill(f"env=stage {names[0]}")
+    expect(page.locator(".item")).to_have_count(1)
+    expect(page.locator(".item")).to_contain_text(names[0])
+
+
+def test_a_state_is_filtered_by_its_count(looking: Tab) -> None:
+    page = looking.open("fleet")
+    away = page.get_by_role("list", name="Edges by state").get_by_role("button", name="away")
+    away.click()
+    expect(page.locator(".item").first).to_contain_text("away")
+    expect(page).to_have_url(re.compile(r"/console/fleet\?status=away$"))
+    away.click()
+    expect(page.locator(".item").first).to_contain_text("unhealthy")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_fleet_is_worth_a_picture(looking: Tab, pictures: Path, scheme: Any) -> None:
+    page: Page = looking.page
+    page.emulate_media(color_scheme=scheme)
+    looking.open("fleet?by=region")
+    expect(page.get_by_role("rowheader")).to_have_count(len(_REGIONS))
+    expect(page.locator(".item.pending")).to_have_count(0)
+    taken = page.screenshot(path=pictures / f"fleet-{scheme}.png")
+    assert len(taken) > 10_000

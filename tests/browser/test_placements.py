@@ -1,0 +1,52 @@
+"""Placements and edges: where things run, and from one to the other by links."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.kit.browser.console import Tab
+from tests.kit.browser.looks import problems
+from tests.kit.browser.shop import INVENTORY, SHOP
+
+
+def test_a_placement_shows_its_destinations_and_leads_to_them(signed_in: Tab) -> None:
+    page = signed_in.open("placements")
+    page.get_by_role("link", name="web").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("web")
+    rows = page.get_by_role("table", name="Destinations, worst first").locator(".item")
+    expect(rows).to_have_count(2)
+    page.get_by_role("link", name="oslo").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("oslo")
+    expect(page.locator(".labels")).to_contain_text("env=prod")
+
+
+def test_a_placement_that_is_not_there_is_said_to_be_missing(signed_in: Tab) -> None:
+    page = signed_in.open(f"placements/{SHOP}/nothing")
+    expect(page.get_by_role("alert")).to_contain_text("nothing")
+
+
+def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
+    page = signed_in.open("fleet")
+    signed_in.is_live()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("bar")
+    expect(page.get_by_role("option", name="bari")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("bari")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "fleet?by=region",
+        f"placements/{SHOP}/web?explain=yes&edge={INVENTORY}/bari",
+        f"edges/{INVENTORY}/oslo",
+        f"timeline?about={SHOP}/web",
+    ],
+)
+def test_a_view_with_something_in_it_passes_axe(signed_in: Tab, view: str) -> None:
+    page = signed_in.open(view)
+    signed_in.is_live()
+    expect(page.locator(".item, .step, table, .lane").first).to_be_visible()
+    assert not problems(page)
