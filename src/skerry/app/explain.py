@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, is_projected
+from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_REVISIONS, Mailbox, is_projected
 from skerry.api.errors import NotFound
 from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.objects import Object
@@ -17,9 +17,12 @@ from skerry.logic.fleet.explanation.answer import Answer, Facts, answer, targets
 from skerry.logic.fleet.explanation.changes import what_or_none
 from skerry.logic.fleet.explanation.problems import PlacementProblem, problems
 from skerry.logic.fleet.explanation.silence import silence
+from skerry.logic.fleet.explanation.way import Sent
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.placement.explain import explain as explain_location
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import assigned_in, destinations_in
+from skerry.logic.fleet.revision.objects import RevisionPage, latest, manifest_of, read_page
 from skerry.logic.fleet.translation.categories import DEFINITIONS
 from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.runtime.client import cluster_of
@@ -100,7 +103,8 @@ class _Asking:
         chosen = locations_named(inventory.locations, question.location, paths)
         asked = await hub.subjects(types, question.object)
         subjects = await self._with_defined(types, asked) if question.object else asked
-        slices = await hub.slices(question.placement)
+        pieces = await hub.slices(question.placement)
+        slices = [each for piece in pieces for each in destinations_in(piece)]
         mailboxes = {each["metadata"]["name"]: each for each in await hub.mailboxes()}
         near = self._destinations(inventory, chosen, slices)
         wanted = {Mailbox(d.cluster, d.uid).workspace for d in near} & mailboxes.keys()
@@ -123,10 +127,28 @@ class _Asking:
             lambda item: item.group_resource in statuses,
             copies_are_inert(await hub.own.version()),
             {each["metadata"]["uid"]: silence(each, now) for each in inventory.sync_targets},
+            await self._sent(pieces),
             {**paths, **await self._owners(copies.values())},
         )
         found = answer(facts, every_pair=bool(question.object or question.location))
         return found if subjects is asked else found.about({each.item for each in asked})
+
+    async def _sent(self, pieces: Sequence[Object]) -> dict[str, Sent]:
+        """Return what destinations are sent, by SyncTarget UID; nothing without a Rollout."""
+        numbers = {
+            each.uid: given.revision
+            for piece in pieces
+            for each, given in zip(destinations_in(piece), assigned_in(piece), strict=True)
+            if given is not None and given.revision
+        }
+        if not numbers:
+            return {}
+        found = map(read_page, await self._hub.edge_kind(PLACEMENT_REVISIONS))
+        pages = [each for each in found if each.placement == self._ref.name]
+        newest = latest(pages)
+        live = newest.number if newest is not None else 0
+        sent = {number: _sent(number, live, pages) for number in set(numbers.values())}
+        return {uid: sent[number] for uid, number in numbers.items()}
 
     async def _owners(self, copies: Iterable[Object]) -> dict[str, str]:
         """Return the paths of other workspaces whose copies are where this one's should be."""
@@ -157,3 +179,10 @@ class _Asking:
                 index, where, explain_location(index, self._ref, where, present)
             )
         ]
+
+
+def _sent(number: int, live: int, pages: Sequence[RevisionPage]) -> Sent:
+    manifest = manifest_of(each for each in pages if each.number == number)
+    if manifest is None:
+        return Sent(number, live)
+    return Sent(number, live, {item: each.digest for item, each in manifest.by_item.items()})

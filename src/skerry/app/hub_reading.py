@@ -51,12 +51,10 @@ from skerry.logic.fleet.placement.consent_record import is_enforced
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
-    Destination,
     location_of,
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.translation.categories import NAMESPACES, is_never_copied
 from skerry.runtime.client import EVERYWHERE, Client, Selection, WriteOptions, cluster_of
 from skerry.runtime.discovery import ServedTypes
@@ -207,13 +205,9 @@ class HubReader:
             for each in items
         }
 
-    async def slices(self, placement: str) -> list[Destination]:
-        return [
-            destination
-            for piece in (await self.own.list(SINGLE_PLACEMENT_SLICES)).items
-            if placement_of_slice(piece) == placement
-            for destination in destinations_in(piece)
-        ]
+    async def slices(self, placement: str) -> list[Object]:
+        found = (await self.own.list(SINGLE_PLACEMENT_SLICES)).items
+        return [piece for piece in found if placement_of_slice(piece) == placement]
 
     async def edge_kind(self, gvr: GroupVersionResource) -> list[Object]:
         """Read a kind in the own workspace; an inventory's need not serve it."""

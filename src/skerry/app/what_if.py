@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from skerry.api.edge import (
     EDGE_PLACEMENTS,
+    ROLLOUTS,
     SINGLE_PLACEMENT_SLICES,
     Mailbox,
     edge_placement_ref,
@@ -18,6 +19,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.app.explain_names import Unanswered, document_name, kind_of
 from skerry.app.hub_reading import HubReader
+from skerry.app.rollout_prospect import prospect
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.logic.fleet.explanation.answer import UNNAMED
 from skerry.logic.fleet.explanation.changes import (
@@ -35,6 +37,7 @@ from skerry.logic.fleet.explanation.changes import (
 )
 from skerry.logic.fleet.explanation.contents import Materials, Rules, Taken
 from skerry.logic.fleet.guards.foresight import would_hold
+from skerry.logic.fleet.guards.freeze import Frozen
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.records import Destination
@@ -88,6 +91,8 @@ class _Foreseeing:
         self._documents = documents
         self._delete = delete
         self._created: list[str] = []
+        # Rollouts of the workspace, as the documents would leave them.
+        self._rollouts: dict[str, Object] = {}
 
     async def foresight(self) -> Foresight:
         hub = self._hub
@@ -108,8 +113,10 @@ class _Foreseeing:
                 _rules(index, cluster),
             ),
         )
+        self._rollouts = {e["metadata"]["name"]: e for e in await hub.edge_kind(ROLLOUTS)}
         after, changed = await self._applied(types, cluster, before)
-        running = running_by(await hub.everywhere(SINGLE_PLACEMENT_SLICES))
+        slices = await hub.everywhere(SINGLE_PLACEMENT_SLICES)
+        running = running_by(slices)
         going: dict[ObjectRef, Sequence[Destination]] = {}
         with hypothetical(index, changed):
             for name in after.placements:
@@ -123,15 +130,31 @@ class _Foreseeing:
         found = replace(comparison, taken=taken).changes()
         paths = {**inventory.paths(), cluster: hub.workspace}
         others = {each.ref.cluster for each in found} - paths.keys()
+        objects = {ObjectRef.of(EDGE_PLACEMENTS.group_resource, each): each for each in everywhere}
         held = would_hold(
             moved,
             guards,
-            {ObjectRef.of(EDGE_PLACEMENTS.group_resource, each): each for each in everywhere},
+            objects,
             index.workspace_labels,
             lambda ref: len(running(ref)),
             hub.clock.now(),
         )
         paths |= await hub.paths(others)
+
+        def frozen(ref: ObjectRef) -> Frozen:
+            labels = objects[ref]["metadata"].get("labels") or {} if ref in objects else {}
+            concerned = guards.of(ref, index.workspace_labels(ref.cluster), labels)
+            return Frozen(concerned, hub.clock.now())
+
+        found = [
+            replace(
+                each,
+                rollout=prospect(rollout, each.ref, going, slices, inventory.locations, frozen),
+            )
+            if (rollout := self._rollout_of(each, cluster)) is not None
+            else each
+            for each in found
+        ]
         return Foresight(found, self._created, paths, unread, held)
 
     async def _applied(
@@ -147,9 +170,24 @@ class _Foreseeing:
             if not self._delete and not is_label_change(document):
                 obj = await self._hub.completed(info, obj, exists=live is not None)
             obj = placed_at(obj, cluster)
+            if info.group_resource == ROLLOUTS.group_resource:
+                self._change_rollout(obj)
+                continue
             after, change = changed_by(after, info, obj, delete=self._delete)
             changed += change
         return after, changed
+
+    def _rollout_of(self, change: PlacementChange, cluster: ClusterName) -> Object | None:
+        """Return the Rollout that a change would start; None where it starts none."""
+        own = change.ref.cluster == cluster and change.changes_content
+        return self._rollouts.get(change.ref.name) if own else None
+
+    def _change_rollout(self, obj: Object) -> None:
+        name = obj["metadata"]["name"]
+        if self._delete:
+            self._rollouts.pop(name, None)
+        else:
+            self._rollouts[name] = obj
 
     def _check(
         self, info: ResourceInfo, document: Object, live: Object | None, so_far: Workload

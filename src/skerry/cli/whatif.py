@@ -41,7 +41,8 @@ def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
     objects of the current workspace. One with metadata alone is a change of labels (null removes
     one) of an object that exists; any other stands for the whole object. Where copies would
     differ, destinations at which they differ in the same way are one group. What would be
-    withheld is listed with its reason, and so is what guards would hold. Nothing is written.
+    withheld is listed with its reason, and so is what guards would hold. Of a placement with a
+    Rollout, the rollout that the change would start is shown. Nothing is written.
     """
     documents = _documents(file)
     answer = asked("whatif", flags, lambda hub: foresee(hub, documents, delete=delete))

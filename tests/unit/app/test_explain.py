@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
+from skerry.api.edge import PLACEMENT_REVISIONS, SINGLE_PLACEMENT_SLICES, SliceOwner
+from skerry.api.refs import ObjectRef
 from skerry.app.explain import Question, explain, explain_problems
 from skerry.app.explain_names import Unanswered
+from skerry.app.hub_reading import HubReader
 from skerry.logic.fleet.explanation.answer import Answer
 from skerry.logic.fleet.explanation.text import answer_text
+from skerry.logic.fleet.revision.manifest import Inputs, Manifest, RevisionItem, content_digest
+from skerry.logic.fleet.revision.objects import Cut, revision_objects
+from skerry.logic.fleet.translation.sources import WatchKey, record_of
 from tests.kit.chain.asked_town import Town
 from tests.kit.chain.summarizer_hub import DEPLOYMENTS, running
 from tests.kit.sim.loop import virtual
@@ -147,3 +153,47 @@ async def test_problems_are_those_of_the_workspace_or_of_all_of_them() -> None:
         elsewhere = town.reader("root:imw")
         assert await explain_problems(elsewhere) == []
         assert await explain_problems(elsewhere, everywhere=True) == found
+
+
+@virtual
+async def test_what_a_destination_is_sent_is_what_its_revision_says() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        await town.slice()
+        web = Question("p", "florin", "deploy/shop/web")
+        await town.project("florin", DEPLOYMENTS, await _source(town), "shop")
+        await town.beat("florin")
+        await town.applied("florin", DEPLOYMENTS, "web", "shop")
+        await town.report("florin", DEPLOYMENTS, "web", "shop", running(1))
+        [piece] = (await hub.own.list(SINGLE_PLACEMENT_SLICES)).items
+        sent = [{**each, "slot": 1, "revision": 4} for each in piece["destinations"]]
+        await hub.own.patch(SINGLE_PLACEMENT_SLICES, "p", {"destinations": sent})
+        assert outcomes(await explain(hub, web)) == {("web", "florin"): "RevisionMissing"}
+        source = await _source(town)
+        item = ObjectRef("", "apps", "deployments", "shop", "web")
+        proof = record_of(WatchKey("", "apps", "", "deployments"), source).digest
+        await _cut(hub, 4, RevisionItem(item, content_digest(item, proof)))
+        found = await explain(hub, web)
+        assert [each.step for each in found.pairs[0].chain.links][3:5] == [
+            "revision",
+            "customization",
+        ]
+        # Somebody edits: what was cut is still what is sent.
+        edit = {"spec": {"replicas": 7}}
+        await town.owner.patch(DEPLOYMENTS, "web", edit, "shop")
+        found = await explain(hub, web)
+        assert outcomes(found) == {("web", "florin"): "Healthy"}
+        text = answer_text(found)
+        assert "yes, revision 4" in text
+        assert "revision 4 is sent here; the workspace has something else since" in text
+        assert found.as_json()["locations"][0]["revision"] == 4
+        await _cut(hub, 5)
+        sent = [{**each, "slot": 1, "revision": 5} for each in piece["destinations"]]
+        await hub.own.patch(SINGLE_PLACEMENT_SLICES, "p", {"destinations": sent})
+        assert outcomes(await explain(hub, web)) == {("web", "florin"): "NotInRevision"}
+
+
+async def _cut(hub: HubReader, number: int, *items: RevisionItem) -> None:
+    cut = Cut(number, number)
+    for obj in revision_objects(SliceOwner("p", "u"), Manifest(items, Inputs("00")), cut):
+        await hub.own.create(PLACEMENT_REVISIONS, obj)

@@ -10,6 +10,7 @@ from skerry.api.edge import (
     CUSTOMIZERS,
     LOCATION_GRANTS,
     PLACEMENT_GUARDS,
+    ROLLOUTS,
     SINGLE_PLACEMENT_SLICES,
 )
 from skerry.api.kinds import GroupVersionResource
@@ -248,3 +249,31 @@ async def test_what_guards_would_hold_is_said() -> None:
         [(ref, why)] = found.held
         assert ref.name == "p"
         assert why.startswith("PlacementGuard ./own: removals would come to 1 of")
+
+
+@virtual
+async def test_a_change_of_content_shows_the_rollout_it_would_start() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        kind = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "p"}}
+        canary = {"name": "canary", "selector": {"matchLabels": {"env": "prod"}}, "soak": "1h"}
+        rollout = {**kind, "spec": {"waves": [canary], "judge": {"minReady": "30s"}}}
+        edit = deployment("web")
+        edit["metadata"]["namespace"] = "shop"
+        edit["spec"]["replicas"] = 9
+        # As a document beside the change, and as an object of the workspace.
+        (found,) = await what_if(hub, [rollout, edit])
+        await hub.own.create(ROLLOUTS, rollout)
+        (again,) = await what_if(hub, [edit])
+        assert found.rollout is not None
+        assert found.rollout.waves == (again.rollout.waves if again.rollout else ())
+        [wave] = found.rollout.waves
+        assert (wave.name, wave.names, wave.soak) == ("canary", ("florin",), 3600)
+        text = changes_text([again])
+        assert "wave canary: 1: florin; at once, soaks 1h" in text
+        assert "earliest end: 1h40s from now" in text
+        # What is no content starts nothing.
+        labels = {"metadata": {"name": "p", "labels": {"a": "b"}}}
+        none = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "EdgePlacement", **labels}
+        assert await what_if(hub, [none]) == []
+        assert await what_if(hub, [rollout], delete=True) == []

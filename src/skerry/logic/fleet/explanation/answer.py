@@ -27,7 +27,7 @@ from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName, customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link, object_json
 from skerry.logic.fleet.explanation.silence import Silence
-from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
+from skerry.logic.fleet.explanation.way import Copy, Sent, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject, selections, travelling
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.explain import Explanation, explain
@@ -62,6 +62,8 @@ class Facts:
     copies_are_inert: bool = True
     # Since when edges have not been heard of, by UID; and paths of workspaces by cluster.
     silences: Mapping[str, Silence | None] = field(default_factory=dict)
+    # What destinations are sent, where the placement has a Rollout, by SyncTarget UID.
+    sent: Mapping[str, Sent] = field(default_factory=dict)
     paths: Mapping[ClusterName, str] = field(default_factory=dict)
 
     def path(self, cluster: ClusterName) -> str:
@@ -76,12 +78,16 @@ class LocationAnswer:
     where: Explanation
     link: Link
     workspace: str = UNNAMED
+    # Of a placement with a Rollout.
+    revision: int | None = None
 
     def as_json(self) -> dict[str, Any]:
+        revision = {} if self.revision is None else {"revision": self.revision}
         return {
             "location": self.ref.name,
             "workspace": self.workspace,
             "destination": self.link.holds is True,
+            **revision,
             "syncTargets": list(self.where.sync_targets) if self.where.selected else [],
             **_why(self.link),
         }
@@ -162,7 +168,8 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
         where = explain(facts.index, ref=facts.ref, where=ref, present=present)
         ways = list(_ways(facts, ref, where))
         link = next((link for link in map(chosen, ways) if link.holds), chosen(ways[0]))
-        locations.append(LocationAnswer(ref, where, link, facts.path(ref.cluster)))
+        revision = next((way.sent.number for way in ways if way.sent is not None), None)
+        locations.append(LocationAnswer(ref, where, link, facts.path(ref.cluster), revision))
         if link.holds or every_pair:
             for around in ways:
                 pairs += _pairs(facts, ref, around, asked)
@@ -205,6 +212,7 @@ def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surround
             mailbox,
             *_grants(facts, ref),
             facts.silences.get(uid),
+            facts.sent.get(uid),
         )
     if not targets:
         yield Surroundings(where, location, False, None)

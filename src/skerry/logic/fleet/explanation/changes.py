@@ -45,6 +45,7 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.placement.whatif import Change, Difference, Put, Record, Remove
+from skerry.logic.fleet.rollout.foresight import RolloutForeseen
 from skerry.logic.fleet.summary.selection import selection
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.selected import What, what_of
@@ -131,14 +132,23 @@ class PlacementChange:
     contents: tuple[ContentChange, ...] = ()
     arriving: tuple[ObjectRef, ...] = ()
     withheld: tuple[Foreseen, ...] = ()
+    # What would bring the contents there, where the placement has a Rollout.
+    rollout: RolloutForeseen | None = None
+
+    @property
+    def changes_content(self) -> bool:
+        """Whether what is sent would be different, wherever it goes."""
+        return bool(self.objects_added or self.objects_removed or self.contents)
 
     def as_json(self, path: Path) -> dict[str, Any]:
         def listed(found: Sequence[Destination]) -> list[dict[str, str]]:
             return [destination_json(each, path) for each in found]
 
+        rollout = {} if self.rollout is None else {"rollout": self.rollout.as_json()}
         return {
             "placement": self.ref.name,
             "workspace": path(self.ref.cluster),
+            **rollout,
             "destinations": {
                 "added": listed(self.destinations_added),
                 "removed": listed(self.destinations_removed),

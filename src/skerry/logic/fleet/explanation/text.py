@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.explanation.answer import Answer, PairAnswer
+from skerry.logic.fleet.explanation.answer import Answer, LocationAnswer, PairAnswer
 from skerry.logic.fleet.explanation.changes import Path, PlacementChange
 from skerry.logic.fleet.explanation.links import Link
 from skerry.logic.fleet.explanation.problems import PlacementProblem
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.rollout.text import foreseen_lines
 
 # Lines of one kind in a text answer; -o json has no bound.
 _MAX_LINES = 200
@@ -35,12 +36,16 @@ def answer_text(found: Answer) -> str:
     lines = [f"EdgePlacement {found.ref.name} in {found.workspace}: {counted}", ""]
     lines += _table(
         ("LOCATION", "WORKSPACE", "DESTINATION"),
-        [((e.ref.name, e.workspace), *_verdict(e.link, "yes")) for e in found.locations],
+        [((e.ref.name, e.workspace), *_verdict(e.link, _yes(e))) for e in found.locations],
     )
     lines += ["", *_objects(found)]
     if found.pairs:
         lines += ["", *_pairs(found.pairs)]
     return "\n".join(lines) + "\n"
+
+
+def _yes(found: LocationAnswer) -> str:
+    return "yes" if found.revision is None else f"yes, revision {found.revision}"
 
 
 def problems_text(found: Sequence[PlacementProblem]) -> str:
@@ -97,6 +102,8 @@ def changes_text(
             where = _counted(held.destinations)
             lines.append(f"  ! withheld: object {held.item} at {where}")
             lines.append(f"      {held.problem.reason}: {held.problem.message}")
+        if each.rollout is not None:
+            lines += foreseen_lines(each.rollout)
     return "\n".join(lines) + "\n"
 
 
@@ -142,7 +149,9 @@ def _pair(pair: PairAnswer) -> _Row:
     broken = pair.chain.broken
     if broken is None:
         last = pair.chain.links[-1].step
-        return cells, "Healthy" if last == "health" else "there", ()
+        older = [each for each in pair.chain.links if each.reason == "OtherRevision"]
+        notes = tuple(message for each in older for message in each.messages)
+        return cells, "Healthy" if last == "health" else "there", notes
     _, notes = _verdict(broken, "")
     return cells, f"{broken.step}: {broken.reason}", notes
 

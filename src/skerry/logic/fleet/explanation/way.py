@@ -1,11 +1,12 @@
 """From the choice of a Location to the health of the copy there.
 
 The links are in the order in which an object meets them: whether its kind travels, whether the
-placement means it, whether the Location is a destination, whether a grant covers it, whether it can
-be customized, whether the mailbox is ready, whether the copy is there and up to date, whether the
-edge is heard of, whether it applied the copy, and whether what runs there is well. A link is asked
-for only when all before it hold. What comes after a broken one has no meaning: the health of a copy
-that was never sent is nobody's health.
+placement means it, whether the Location is a destination, whether a grant covers it, whether the
+revision sent there has it (of a placement with a Rollout), whether it can be customized, whether
+the mailbox is ready, whether the copy is there and up to date, whether the edge is heard of,
+whether it applied the copy, and whether what runs there is well. A link is asked for only when all
+before it hold. What comes after a broken one has no meaning: the health of a copy that was never
+sent is nobody's health.
 
 Each link answers from what the controller responsible for it would answer from, with its functions:
 the copy that should be in the mailbox is made here as the translator makes it, and compared by the
@@ -15,18 +16,21 @@ change in the next moment, and both answers would be a guess.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from skerry.api.edge import HAND_OVER_TO, SYNC_ERROR, is_projected
 from skerry.api.edge_categories import Category, category_of
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import Withheld, customize
 from skerry.logic.fleet.explanation.links import Chain, Link, followed
 from skerry.logic.fleet.explanation.silence import Silence
 from skerry.logic.fleet.explanation.what import Subject, defined_by, travelling
 from skerry.logic.fleet.placement.explain import Explanation
 from skerry.logic.fleet.placement.grants import Rule
+from skerry.logic.fleet.revision.manifest import content_digest
 from skerry.logic.fleet.summary.report import NOT_APPLIED, delivery_of, report_of
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.logic.fleet.translation.categories import NAMESPACES
@@ -34,9 +38,21 @@ from skerry.logic.fleet.translation.copies import copied, digest, labelled
 from skerry.logic.fleet.translation.difference import OCCUPIED
 from skerry.logic.fleet.translation.grants import NOT_GRANTED, covers, holds_namespaces, not_granted
 from skerry.logic.fleet.translation.merging import KIND_WITHHELD, name_taken, withheld_kind
+from skerry.logic.fleet.translation.sources import WatchKey, record_of
 
 # A type of the mailbox's own, which says nothing about the edge.
 _WITHOUT_REPORT = (Category.NATURED, Category.DENATURED, Category.MAILBOX_ONLY)
+
+
+class Sent(NamedTuple):
+    """The revision that a destination is sent; ``live`` is the one the workspace is at.
+
+    ``digests`` are those of its objects; None when the revision cannot be read.
+    """
+
+    number: int
+    live: int
+    digests: Mapping[ObjectRef, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +75,8 @@ class Surroundings:
     granting: str = ""
     # Since when the edge has not been heard of; None while it is.
     silence: Silence | None = None
+    # The revision it is sent, where the placement has a Rollout.
+    sent: Sent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +142,14 @@ def _links(
     yield chosen(around)
     if around.rules is not None:
         yield _granted(subject, around.rules, around.granting, copy)
+    if around.sent is not None:
+        link, is_live = _revision(subject, around.sent)
+        yield link
+        if not is_live:
+            yield _mailbox(around)
+            yield _older(copy)
+            yield from _beyond(subject, around, copy)
+            return
     result = customize(
         copied(subject.item.group_resource, subject.object), customizer, around.location
     )
@@ -134,11 +160,41 @@ def _links(
     yield Link("customization", True)
     yield _mailbox(around)
     yield _copy(subject, result.object, copy)
+    yield from _beyond(subject, around, copy)
+
+
+def _beyond(subject: Subject, around: Surroundings, copy: Copy) -> Iterator[Link]:
+    """Yield what follows the mailbox: whether the edge is heard of, and what it says."""
     silence = around.silence
     if silence and category_of(subject.item.group_resource) is not Category.MAILBOX_ONLY:
         text = f"what is there is not known: {around.sync_target} {silence.words}"
         yield Link("edge", None, silence.reason, (text,))
     yield from _at_the_edge(subject, copy)
+
+
+def _revision(subject: Subject, sent: Sent) -> tuple[Link, bool]:
+    """Tell whether the revision sent has the object, and whether as the workspace has it now."""
+    item = subject.item._replace(cluster="")
+    if sent.digests is None:
+        text = f"revision {sent.number} is not there; what was sent before stays as it is"
+        return Link("revision", None, "RevisionMissing", (text,)), False
+    if (known := sent.digests.get(item)) is None:
+        text = f"revision {sent.number} is sent here and does not have it"
+        text += f"; the workspace is at {sent.live}" if sent.live != sent.number else ""
+        return Link("revision", False, "NotInRevision", (text,)), False
+    key = WatchKey("", item.group, "", item.resource)
+    if known == content_digest(item, record_of(key, subject.object).digest):
+        return Link("revision", True), True
+    text = f"revision {sent.number} is sent here; the workspace has something else since"
+    return Link("revision", True, "OtherRevision", (text,)), False
+
+
+def _older(copy: Copy) -> Link:
+    """Tell whether a copy is there of an object whose revision is not what the workspace has."""
+    if copy.object is None:
+        text = "the placement translator has not put it into the mailbox"
+        return Link("copy", False, "NotInMailbox", (text,))
+    return Link("copy", True)
 
 
 def _granted(subject: Subject, rules: tuple[Rule, ...], granting: str, copy: Copy) -> Link:

@@ -8,6 +8,7 @@
 * ``state``: what a Rollout's status remembers; ``advance``: the state table, as data;
   ``clocks``: how long ago something was, whatever the wall clock does.
 * ``assign``: which slots get which revision now.
+* ``foresight``: the rollout that a change would start.
 * ``conditions``, ``text``: a rollout in words, for tools that wait and for people.
 
 The scheduler advances and assigns, the summarizer judges; they meet in the Rollout's status alone.

@@ -125,7 +125,7 @@ class _Budget:
         self._groups: dict[tuple[str, ...], _Room] = {}
         self.reason = ""
         for place in view.given.places:
-            for group in _groups(pace, place):
+            for group in groups_of(pace, place):
                 self._groups.setdefault(group, _Room()).count(
                     place.slot in self._flying,
                     place.slot in self._flying or place.slot in self._unwell,
@@ -133,7 +133,7 @@ class _Budget:
 
     def take(self, place: Place) -> bool:
         """Tell whether one more may be assigned, and count it."""
-        groups = list(_groups(self._pace, place))
+        groups = list(groups_of(self._pace, place))
         silent, unwell = place.slot in self._absent, place.slot in self._unwell
         for group in groups:
             room = self._groups.setdefault(group, _Room())
@@ -167,7 +167,8 @@ class _Room:
         self.unwell += falls
 
 
-def _groups(pace: Pace, place: Place) -> Iterator[tuple[str, ...]]:
+def groups_of(pace: Pace, place: Place) -> Iterator[tuple[str, ...]]:
+    """Yield the groups in which a destination counts: all, and one for each label of the pace."""
     yield ()
     for key in pace.per:
         yield (key, place.labels.get(key, ""))

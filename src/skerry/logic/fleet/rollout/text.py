@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from skerry.logic.fleet.rollout.foresight import RolloutForeseen
 from skerry.logic.machinery.conditions import find_condition
 
 Rows = list[tuple[str, ...]]
@@ -57,6 +58,41 @@ def _counted(counts: Mapping[str, Any]) -> str:
     names = ("good", "bad", "excused", "waiting", "absent")
     parts += [f"{counts[each]} {each}" for each in names if counts.get(each)]
     return f"  {', '.join(parts)}"
+
+
+def foreseen_lines(found: RolloutForeseen) -> list[str]:
+    """Return the rollout that a change would start."""
+    stable = f" (stable: {found.stable})" if found.stable else ""
+    settles = f" when the workspace was quiet for {duration_text(found.settle)}"
+    lines = [f"  Rollout {found.name} would start a new revision{stable}{settles}:"]
+    for wave in found.waves:
+        named = f": {', '.join(wave.names)}" if wave.names else ""
+        more = (
+            f", and {wave.added - len(wave.names)} more" if 0 < len(wave.names) < wave.added else ""
+        )
+        turns = f"in {wave.batches} turns" if wave.batches != 1 else "at once"
+        gates = [turns]
+        if wave.soak:
+            gates.append(f"soaks {duration_text(wave.soak)}")
+        if wave.approval:
+            gates.append("then asks for approval")
+        title = f"wave {wave.name}" if wave.name else "everybody else"
+        lines.append(f"    {title}: {wave.added}{named}{more}; {', '.join(gates)}")
+    if found.absent:
+        lines.append(f"    {found.absent} of them are not heard of: they follow when they are back")
+    waits = any(wave.approval for wave in found.waves)
+    lines.append(
+        f"    earliest end: {duration_text(found.seconds)} from now"
+        f"{', approvals not counted' if waits else ''}"
+    )
+    return [*lines, *(f"    ! {each}" for each in found.holds)]
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    parts = [(whole // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
 
 
 def is_ready(rollout: Mapping[str, Any]) -> bool:
