@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import DECISION_RECORDS, PLACEMENT_REVISIONS
+from skerry.api.edge import (
+    DECISION_RECORDS,
+    EDGE_PLACEMENTS,
+    PLACEMENT_REVISIONS,
+    STAGED_REMOVAL,
+)
+from skerry.api.errors import NotFound
 from skerry.logic.fleet.history.fold import timeline
 from skerry.logic.fleet.history.text import Selection, row, selected
 from tests.kit.chain.building import equal
@@ -117,6 +123,43 @@ async def test_edges_that_are_offline_throughout_neither_delay_nor_fail_it() -> 
         hub.offline.clear()
         await hub.settle(60)
         assert set(running(hub).values()) == {"two"}
+
+
+@virtual
+async def test_a_placement_that_asks_for_it_is_taken_away_wave_by_wave() -> None:
+    async with chain(4, judge={"minReady": "20s"}, offline={"after": "30s"}) as hub:
+        notes = {"metadata": {"annotations": {STAGED_REMOVAL: "true"}}}
+        await hub.shop.patch(EDGE_PLACEMENTS, "web", notes)
+        await hub.settle(2)
+        hub.offline.add("e4")
+        await hub.settle(120)
+        await hub.shop.delete(EDGE_PLACEMENTS, "web")
+        await hub.settle(10)
+        assert await hub.holding() == {"e2", "e3", "e4"}
+        # Who comes now is not let in.
+        await hub.edge(5)
+        await hub.settle(70)
+        assert await hub.holding() == set()
+        with pytest.raises(NotFound):
+            await hub.shop.get(EDGE_PLACEMENTS, "web")
+        assert (await hub.conditions())["Valid"] == ("False", "NoPlacement")
+
+
+@virtual
+async def test_a_removal_in_waves_that_nobody_asks_for_any_more_is_done_at_once() -> None:
+    async with chain(3) as hub:
+        await hub.edit(judge={"minReady": "10m"})
+        notes = {"metadata": {"annotations": {STAGED_REMOVAL: "true"}}}
+        await hub.shop.patch(EDGE_PLACEMENTS, "web", notes)
+        await hub.settle(2)
+        await hub.shop.delete(EDGE_PLACEMENTS, "web")
+        await hub.settle(60)
+        assert await hub.holding() == {"e2", "e3"}
+        await hub.shop.patch(
+            EDGE_PLACEMENTS, "web", {"metadata": {"annotations": {STAGED_REMOVAL: None}}}
+        )
+        await hub.settle(10)
+        assert await hub.holding() == set()
 
 
 # Every controller is real, for an hour of virtual time.

@@ -281,7 +281,8 @@ def places_nothing(placement: Mapping[str, Any]) -> bool:
     metadata = placement["metadata"]
     if not metadata.get("deletionTimestamp"):
         return False
-    return GUARD_FINALIZER not in (metadata.get("finalizers") or ())
+    held = GUARD_FINALIZER in (metadata.get("finalizers") or ())
+    return not held and not is_staged(placement)
 
 
 # -- conditions of StatusQueries -------------------------------------------------------------
@@ -389,8 +390,30 @@ HISTORY_RETENTION: Final = "edge.kcp.io/history-retention"
 
 # -- rollouts --------------------------------------------------------------------------------
 
-# Keeps a Rollout that is deleted until every destination has what the workspace has.
+# Keeps a Rollout that is deleted until every destination has what the workspace has; and an
+# EdgePlacement that asks for it until its Rollout has taken away what was placed.
 ROLLOUT_FINALIZER: Final = "edge.kcp.io/rollout"
+# On an EdgePlacement, "true" by its owner: when it is deleted, everything goes wave by wave.
+STAGED_REMOVAL: Final = "edge.kcp.io/staged-removal"
+
+
+def wants_staged_removal(placement: Mapping[str, Any]) -> bool:
+    """Tell whether an EdgePlacement asks to be taken away wave by wave."""
+    return (placement["metadata"].get("annotations") or {}).get(STAGED_REMOVAL) == "true"
+
+
+def is_staged(placement: Mapping[str, Any]) -> bool:
+    """Tell whether an EdgePlacement is being deleted wave by wave now; guards come first."""
+    metadata = placement["metadata"]
+    finalizers = metadata.get("finalizers") or ()
+    return (
+        bool(metadata.get("deletionTimestamp"))
+        and ROLLOUT_FINALIZER in finalizers
+        and GUARD_FINALIZER not in finalizers
+        and wants_staged_removal(placement)
+    )
+
+
 # On a Rollout, by people. Each names what it is about, so that it is met once: a wave to be passed
 # at once (``42/early``), a revision to be given up, one to go on with although so many are bad
 # (``42@3``), one to go back to while the workspace's is not newer than that (``40@42``).

@@ -110,6 +110,10 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Let the Rollout go, and give everybody what the workspace has at once.",
     ),
     Mark(
+        edge.STAGED_REMOVAL, "EdgePlacements", "people", "`true`",
+        "When it is deleted, its Rollout takes everything away wave by wave.",
+    ),
+    Mark(
         edge.NOT_ENFORCED, "objects at an edge", "people", "sentence",
         "What of it has no effect at that edge; embedded edges set it themselves.",
     ),

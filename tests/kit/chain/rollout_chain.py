@@ -55,6 +55,15 @@ class ChainHub(RolloutHub):
         except AlreadyExists:
             await self.shop.patch(CONFIG_MAPS, "page", {"data": {"text": text}}, "s")
 
+    async def holding(self) -> set[str]:
+        """Return the edges whose mailbox has the page."""
+        selection = Selection(namespace="s", labels=f"{PROJECTED}=yes")
+        return {
+            edge
+            for edge, client in self.mailboxes.items()
+            if (await client.list(CONFIG_MAPS, selection)).items
+        }
+
     @asynccontextmanager
     async def synced(self) -> AsyncIterator[None]:
         """Play the syncers while inside."""

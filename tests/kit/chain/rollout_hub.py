@@ -35,10 +35,14 @@ class RolloutHub(Hub):
     async def fleet(self, count: int, **labels: str) -> None:
         """Have edges e1, e2 …, each a Location and a SyncTarget."""
         for number in range(1, count + 1):
-            name = f"e{number}"
-            await self.target(INVENTORY, name, {"edge": name})
-            shown = {"env": "prod", "ring": "canary" if number == 1 else "rest", **labels}
-            await self.locate(INVENTORY, name, shown, equal(edge=name))
+            await self.edge(number, **labels)
+
+    async def edge(self, number: int, **labels: str) -> None:
+        """Have one more edge."""
+        name = f"e{number}"
+        await self.target(INVENTORY, name, {"edge": name})
+        shown = {"env": "prod", "ring": "canary" if number == 1 else "rest", **labels}
+        await self.locate(INVENTORY, name, shown, equal(edge=name))
 
     async def roll_out(self, **spec: Any) -> None:
         body = {"apiVersion": EDGE, "kind": "Rollout", "metadata": {"name": "web"}}

@@ -19,6 +19,7 @@ from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     edge_placement_ref,
     placement_of_slice,
+    wants_staged_removal,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object, labels_of
@@ -260,7 +261,7 @@ def _change(old: Object | None, new: Object | None) -> str:
 
 def _stage(placement: Object) -> tuple[object, ...]:
     """Return what of a placement matters to its slices; labels, finalizers and a confirmation do
-    to guards."""
+    to guards, and how it is to be taken away to its Rollout."""
     metadata = placement["metadata"]
     return (
         metadata.get("uid"),
@@ -269,6 +270,7 @@ def _stage(placement: Object) -> tuple[object, ...]:
         metadata.get("labels"),
         metadata.get("finalizers"),
         (metadata.get("annotations") or {}).get(CONFIRM),
+        wants_staged_removal(placement),
     )
 
 

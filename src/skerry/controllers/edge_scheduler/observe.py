@@ -14,6 +14,7 @@ from dataclasses import replace
 from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     SliceOwner,
+    is_staged,
     placement_of_slice,
     slice_owner,
 )
@@ -29,6 +30,7 @@ from skerry.controllers.edge_scheduler.observed import (
     Recording,
     Result,
 )
+from skerry.controllers.edge_scheduler.staged_removal import is_concerned, without_finalizer
 from skerry.kit.log import Logger
 from skerry.logic.fleet.guards.book import has_finalizer
 from skerry.logic.fleet.placement.destination import NOWHERE, Chosen, DestinationTable
@@ -84,8 +86,8 @@ class Observer:
         if obj is None:
             _log.info("object deleted before handled", v=2, key=ref.qualified_name)
             return self._gone(ref)
-        if is_being_deleted(obj) and not has_finalizer(obj):
-            return None
+        if is_being_deleted(obj) and not has_finalizer(obj) and not is_staged(obj):
+            return self._released(ref, obj)
         await self.recall(ref)
         unread = Unread(())
         while True:
@@ -94,6 +96,8 @@ class Observer:
             if obj is None:
                 return self._gone(ref)
             observed = self._observed(ref, obj)
+            if is_staged(obj):
+                return self._with_rollout(observed)
             guarded = self._memory.guards.observe(observed, obj)
             if not isinstance(guarded, Unread):
                 return self._with_rollout(replace(observed, guarded=guarded))
@@ -102,6 +106,10 @@ class Observer:
             unread = guarded
             for piece in await self._read_pages(ref, unread.pages):
                 self._memory.guards.note(ref, destinations_in(piece))
+
+    def _released(self, ref: ObjectRef, obj: Object) -> Gone | None:
+        """Let a placement go whose removal in waves nobody asks for any more."""
+        return Gone(ref, actions=(without_finalizer(ref, obj),)) if is_concerned(obj) else None
 
     def _gone(self, ref: ObjectRef) -> Gone:
         rollouts = self._memory.rollouts
@@ -122,7 +130,7 @@ class Observer:
         owner, causes = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
         placement = self._index.placement(ref)
         generation = int(metadata.get("generation") or 0)
-        if is_being_deleted(obj):
+        if is_being_deleted(obj) and not is_staged(obj):
             slices = self._pages(ref, 0)[0]
             return Observed(
                 ref,
@@ -167,6 +175,7 @@ class Observer:
             tuple(inventory.location_at(n).ref for n in found.refused) if granted else (),
             bool(found.refused),
             history=self._recorded(ref, obj),
+            staged=obj if is_concerned(obj) else None,
         )
 
     def _recorded(self, ref: ObjectRef, obj: Object) -> Recording | None:

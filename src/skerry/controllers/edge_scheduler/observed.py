@@ -178,5 +178,7 @@ class Observed:
     guarded: Guarded | None = None
     # What to record decisions with; None where none are recorded.
     history: Recording | None = None
+    # The placement itself, where it is to be taken away wave by wave one day, or is by now.
+    staged: Object | None = None
     # Its Rollout; None without one.
     rollout: ObservedRollout | None = None

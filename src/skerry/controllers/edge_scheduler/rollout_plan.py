@@ -32,6 +32,7 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
+from skerry.controllers.edge_scheduler.staged_removal import finalized, is_going
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import Assigned, member, unpacked_members
@@ -86,8 +87,10 @@ def roll(observed: Observed) -> Rolled:
     """Decide which destinations are let in and which revision each gets."""
     found = observed.rollout
     if found is None:
-        return Rolled(observed)
+        return Rolled(observed, before=tuple(finalized(observed)))
     units = list(_units(observed, found))
+    if is_going(observed):
+        units = [unit for unit in units if not unit.is_new]
     if found.spec.errors:
         text = "; ".join(str(each) for each in found.spec.errors)
         said = _said(observed.ref, found.object, invalid("InvalidSpec", text), {}, found.now)
@@ -260,6 +263,7 @@ def _writes(
     }
     yield from _said(ref, obj, conditions(given, decision), fields, found.now)
     yield from _finalized(ref, obj, found, state)
+    yield from finalized(observed, state)
 
 
 def _judged(ref: ObjectRef, found: ObservedRollout, state: State) -> Iterator[Action]:

@@ -70,6 +70,7 @@ def lean_revision(obj: Object) -> Object:
         "spec": lean,
         "status": {"verdict": page.verdict or "Candidate"},
         "binding": binding,
+        "empty": not spec.get("items"),
     }
 
 
@@ -150,7 +151,11 @@ class RolloutState:
             spec,
             {
                 number: Revision(
-                    number, each.digest, each.verdict, is_one_way(held["binding"], base)
+                    number,
+                    each.digest,
+                    each.verdict,
+                    is_one_way(held["binding"], base),
+                    held["empty"],
                 )
                 for number, (each, held) in pages.items()
             },

@@ -12,7 +12,13 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from skerry.api.edge import PLACEMENT_REVISIONS, REVISION_CONTENTS, SliceOwner
+from skerry.api.edge import (
+    PLACEMENT_REVISIONS,
+    REVISION_CONTENTS,
+    SliceOwner,
+    is_staged,
+    places_nothing,
+)
 from skerry.api.errors import ApiError
 from skerry.api.kcp.revisions import MAX_CAUSES
 from skerry.api.kinds import GroupVersionResource
@@ -23,6 +29,7 @@ from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.fleet.revision.causes import Cause, causes, last_manager
 from skerry.logic.fleet.revision.cut import Numbered, Settle, numbered_cut, wants_cut
+from skerry.logic.fleet.revision.manifest import Inputs, Manifest
 from skerry.logic.fleet.revision.objects import (
     Cut,
     content_object,
@@ -105,13 +112,15 @@ class CutObserver:
 
     def _due(self, placement: ObjectRef) -> ObservedCut | None:
         settle, obj = self._activities.settle(placement), self._placements(placement)
-        if settle is None or obj is None or is_being_deleted(obj):
+        if settle is None or obj is None or places_nothing(obj):
             return None
+        if is_being_deleted(obj) and not is_staged(obj):
+            return None  # a guard holds it
         tables = self._tables
         pages = tables.revisions.table.pages(placement)
-        if not wants_cut(settle, pages):
+        if not is_staged(obj) and not wants_cut(settle, pages):
             return None
-        asked = settle.manual and bool(settle.asked)
+        asked = (settle.manual and bool(settle.asked)) or is_staged(obj)
         wait = 0.0 if asked else self._activities.wait(placement)
         if wait > 0:
             self._again(placement, wait)
@@ -119,8 +128,11 @@ class CutObserver:
         if tables.dirty.scopes.missing(live_scopes(placement, tables.workspaces)) is not None:
             self._again(placement, _UNREAD_SECONDS)
             return None
-        state = live_state(
-            placement, what_digest(obj), tables.route, tables.workspaces, self._customizer
+        what = what_digest(obj)
+        state = (
+            LiveState(Manifest((), Inputs(what)), {})
+            if is_staged(obj)
+            else live_state(placement, what, tables.route, tables.workspaces, self._customizer)
         )
         table, assigned = tables.revisions.table, tables.revisions.assigned.of(placement)
         least = 1 + max(assigned.values(), default=0)

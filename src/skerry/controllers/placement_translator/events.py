@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, mailbox_named
+from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, is_staged, mailbox_named
 from skerry.api.kcp.resources import LOCATIONS
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
@@ -102,6 +102,8 @@ class EventHandlers(RevisionEvents):
             self._placement_gone(placement)
             return
         self._enqueue_status(placement)
+        if is_staged(new) and (old is None or not is_staged(old)):
+            self._activities.touch([placement])
         if old is not None and old.get("spec") == new.get("spec"):
             return
         _log.info("Put", map="what", key=shown_placement(placement))

@@ -308,7 +308,7 @@ class Judge:
         selected = self._tables.selected.of(ref)
         pages = self._revisions.index.by(BY_PLACEMENT, (ref.cluster, ref.name, revision))
         found = [ObjectRef("", *each) for page in pages for each in page["spec"]["items"]]
-        if not found:
+        if not pages:
             return [Item(item, has_status) for item, has_status in selected.items()]
         return [Item(item, selected.get(item)) for item in found if travels(item.group_resource)]
 

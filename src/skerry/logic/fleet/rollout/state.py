@@ -40,12 +40,16 @@ MAX_NAMED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A revision as a rollout sees it. ``one_way``: it cannot be taken back."""
+    """A revision as a rollout sees it.
+
+    ``one_way``: it cannot be taken back. ``is_empty``: it has nothing.
+    """
 
     number: int
     digest: str = ""
     verdict: str = "Candidate"
     one_way: bool = False
+    is_empty: bool = False
 
 
 class Batch(NamedTuple):
