@@ -26,6 +26,7 @@ from skerry.app.guard_index import GuardedPlacements
 from skerry.app.guard_objects import ObjectGuards, StoredType
 from skerry.app.guard_requests import GuardedRequests
 from skerry.app.restart import restart_on_unavailable
+from skerry.app.rollout_admission import ROLLOUT_TYPE, ForcedRevisions
 from skerry.logic.fleet.guards.book import REFUSAL as REMOVALS_REFUSAL
 from skerry.logic.fleet.guards.book import book_entries
 from skerry.logic.fleet.placement.slice_guard import REFUSAL as DESTINATIONS_REFUSAL
@@ -278,6 +279,7 @@ class HubServer(ApiServer):
             ("coordination.k8s.io", "leases"): EdgeArrival(self.mailboxes, parts.store),
             _DESTINATIONS.kind: ExporterEntries(_DESTINATIONS, self.state),
             _REMOVALS.kind: ExporterEntries(_REMOVALS, self.state),
+            ROLLOUT_TYPE: ForcedRevisions(parts.store),
             _QUERIES: ReadingRights(_QUERIES, resources_read, parts.authorizer),
             **dict.fromkeys(
                 (MUTATING, VALIDATING), WebhookWarnings(called=bool(parts.webhook_networks))

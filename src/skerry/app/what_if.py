@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from skerry.api.edge import (
@@ -38,6 +39,7 @@ from skerry.logic.fleet.explanation.changes import (
 from skerry.logic.fleet.explanation.contents import Materials, Rules, Taken
 from skerry.logic.fleet.guards.foresight import would_hold
 from skerry.logic.fleet.guards.freeze import Frozen
+from skerry.logic.fleet.guards.index import GuardIndex
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.records import Destination
@@ -142,9 +144,7 @@ class _Foreseeing:
         paths |= await hub.paths(others)
 
         def frozen(ref: ObjectRef) -> Frozen:
-            labels = objects[ref]["metadata"].get("labels") or {} if ref in objects else {}
-            concerned = guards.of(ref, index.workspace_labels(ref.cluster), labels)
-            return Frozen(concerned, hub.clock.now())
+            return _frozen(ref, objects.get(ref), guards, index, hub.clock.now())
 
         found = [
             replace(
@@ -234,6 +234,18 @@ class _Foreseeing:
             return None if owner is None else paths[owner]
 
         return taken, max(0, len(known) - MAX_MAILBOXES)
+
+
+def _frozen(
+    ref: ObjectRef,
+    placement: Object | None,
+    guards: GuardIndex,
+    index: DestinationTable,
+    now: datetime,
+) -> Frozen:
+    """Return what freezes stop for a placement."""
+    labels = placement["metadata"].get("labels") or {} if placement is not None else {}
+    return Frozen(guards.of(ref, index.workspace_labels(ref.cluster), labels), now)
 
 
 def _rules(index: DestinationTable, cluster: ClusterName) -> Rules:

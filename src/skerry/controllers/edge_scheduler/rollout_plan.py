@@ -390,6 +390,12 @@ def _news(found: ObservedRollout, old: State, new: State) -> Iterator[Announceme
     """Yield an Event for each turn of a rollout."""
     if new.failure is not None and new.failure != old.failure:
         yield Announcement(found.object, "Warning", new.failure.reason, new.failure.message)
+    begun = 1 if new.attempt != old.attempt else old.wave + 1
+    for number in range(begun, new.wave):
+        wave = found.spec.wave(number)
+        if wishes_of(found.object).promote != f"{new.target}/{wave.name}":
+            text = f"revision {new.target}: wave {wave.name} selects nobody and is passed"
+            yield Announcement(found.object, "Normal", "WaveEmpty", text)
     if new.phase != old.phase or new.wave != old.wave:
         where = f" {new.wave_name}" if new.wave_name else ""
         text = f"revision {new.target}: {new.phase}{where}"

@@ -15,6 +15,7 @@ from skerry.api.edge import (
     ROLLOUT_APPROVALS,
     ROLLOUTS,
 )
+from skerry.api.kinds import GroupVersionResource
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD, RolloutHub
 from tests.kit.sim.loop import virtual
@@ -248,3 +249,28 @@ async def test_a_rollout_that_a_freeze_holds_goes_on_when_the_freeze_ends() -> N
         assert (await hub.conditions())["Stalled"] == ("True", "Held")
         await hub.settle(600)
         assert (await hub.revisions())["e1"] == 2
+
+
+@virtual
+async def test_a_wave_that_selects_nobody_is_passed_and_told() -> None:
+    async with rolling() as hub:
+        nobody = {"name": "nobody", "selector": equal(ring="none")}
+        await hub.edit(waves=[nobody, *CANARY])
+        await hub.cut(2)
+        await hub.settle(2)
+        assert (await hub.rollout())["status"]["wave"]["name"] == "canary"
+        events = GroupVersionResource("", "v1", "events")
+        told = {each["reason"]: each["message"] for each in (await hub.shop.list(events)).items}
+        assert told["WaveEmpty"] == "revision 2: wave nobody selects nobody and is passed"
+
+
+@virtual
+async def test_a_missing_query_closes_the_gate_and_says_so() -> None:
+    checks = [{"query": "errors", "holds": "rows.all(r, r.rate < 0.01)"}]
+    async with rolling(judge={"minReady": "0s", "checks": checks}) as hub:
+        await hub.cut(2)
+        await hub.settle(2)
+        await hub.judge()
+        assert await hub.phase() == "Soaking"
+        assert (await hub.conditions())["Stalled"] == ("True", "QueryMissing")
+        assert (await hub.revisions())["e2"] == 1
