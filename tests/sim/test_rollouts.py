@@ -21,12 +21,13 @@ from skerry.logic.fleet.history.fold import timeline
 from skerry.logic.fleet.history.text import Selection, row, selected
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_chain import CHAIN, ChainHub
-from tests.kit.chain.rollout_hub import WORKLOAD
+from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import seeds_of
 
 WAVES = [{"name": "canary", "selector": equal(ring="canary")}]
+SLOWLY: dict[str, Any] = {"leaving": {"concurrency": 1}}
 QUICK = {
     "settle": {"quiet": "2s", "longest": "10s"},
     "judge": {"minReady": "2s", "deadline": "2m"},
@@ -160,6 +161,21 @@ async def test_a_removal_in_waves_that_nobody_asks_for_any_more_is_done_at_once(
         )
         await hub.settle(10)
         assert await hub.holding() == set()
+
+
+@virtual
+async def test_who_leaves_does_so_at_its_pace_with_every_controller_real() -> None:
+    async with chain(5, **SLOWLY) as hub:
+        seen: list[int] = []
+        for number in range(2, 6):
+            await hub.locate(INVENTORY, f"e{number}", {"env": "dev"}, equal(edge=f"e{number}"))
+        for _ in range(60):
+            await hub.settle(0.5)
+            seen.append(len(await hub.holding()))
+        assert seen[-1] == 1
+        # Each goes when the mailbox of the one before is empty.
+        assert {1, 2, 3, 4} <= set(seen)
+        assert len(await hub.entries()) == 1
 
 
 # Every controller is real, for an hour of virtual time.

@@ -15,6 +15,7 @@ from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
 )
 from skerry.api.objects import Object
+from skerry.logic.fleet.rollout.bitmaps import decoded
 from skerry.logic.fleet.rollout.state import Verdicts, written_verdicts
 from tests.kit.chain.building import equal
 from tests.kit.chain.edge_scheduler_hub import Hub
@@ -97,6 +98,7 @@ class RolloutHub(Hub):
             settled=BitMap(e["slot"] for e in slots.values()),
             joined=BitMap(e["slot"] for e in slots.values()),
             absent=BitMap(e["slot"] for n, e in slots.items() if n in silent),
+            left=decoded(status.get("departing")) - BitMap(e["slot"] for e in slots.values()),
         )
         patch = {"status": {"verdicts": written_verdicts(verdicts, 0)}}
         await self.shop.patch(ROLLOUTS, "web", patch, subresource="status")

@@ -216,7 +216,7 @@ def _rollout_spec() -> Raw:
             "offline": _offline(),
             "joining": _pacing("Destinations that are new, at the stable revision.", 50),
             "leaving": _pacing(
-                "Destinations that go; not paced yet, a PlacementGuard limits removals.", 50
+                "Destinations that nobody wants any more: how many may be on their way out.", 50
             ),
             "onFailure": text(
                 "What happens when the rollout fails.",
@@ -258,6 +258,7 @@ def _verdicts() -> Raw:
             "delivered": _bitmap("Whose edge has applied the target."),
             "joined": _bitmap("Newcomers that are well at the stable revision."),
             "unfit": _bitmap("Newcomers that are not."),
+            "left": _bitmap("Of those that leave, the ones whose mailbox has nothing any more."),
             "absent": _bitmap("Not heard of."),
             "unavailable": _bitmap("Not well now, whatever the revision."),
             "errors": whole("Expressions that failed.", format="int32"),
@@ -328,6 +329,7 @@ def _rollout_status() -> Raw:
             "inFlight": listing(batch, "Destinations that are not judged yet."),
             "unwellBefore": _bitmap("Destinations that were unwell when they were assigned."),
             "joining": _bitmap("Newcomers at the stable revision that are not judged yet."),
+            "departing": _bitmap("Those that nobody wants any more, until nothing is left there."),
             "verdicts": _verdicts(),
             "failure": _failure(),
             # Others write theirs beside ours.

@@ -330,7 +330,9 @@ class EdgeScheduler:
             return {} if location is None else location.labels
 
         elapsed = Elapsed(clock.now, clock.monotonic)
-        return RolloutState(informers, elapsed, clock.now, labels, self._content_frozen)
+        return RolloutState(
+            informers, elapsed, clock.now, labels, self._content_frozen, self._guards.state.goes
+        )
 
     def _content_frozen(self, ref: ObjectRef) -> ContentFrozen | None:
         """Return what says until when guards freeze content at Locations; None: nothing does."""

@@ -94,17 +94,18 @@ def decide(
             before=allowed.before,
             story=recorded(observed, notes=allowed.notes).story,
         )
+    current = _current(observed)
+    if _asks_guards(observed, current, floor=floor):
+        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
     rolled = roll(observed)
     observed = rolled.observed
-    current, given = _current(observed), assigned or rolled.assigned or {}
+    given = assigned or rolled.assigned or {}
     following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
     wanted = _Wanted(
         {member(each): each for each in observed.destinations},
         given,
         max(following, slots_in(observed.slices.values()).next),
     )
-    if floor and observed.guarded is None and exceeds_floor(current.values(), wanted.destinations):
-        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
     found = pages(current, list(wanted.destinations), observed.page_names, limit)
     receivers = [
         _written(observed, write, wanted)
@@ -127,6 +128,16 @@ def decide(
         story=record.story,
         seen=record.seen,
     )
+
+
+def _asks_guards(observed: Observed, current: Mapping[str, Sequence[int]], *, floor: bool) -> bool:
+    """Tell whether more departs than goes unasked, though nobody has asked guards yet.
+
+    Before a Rollout spreads it over time: what is taken away slowly is taken away all the same.
+    """
+    if not floor or observed.guarded is not None:
+        return False
+    return exceeds_floor(current.values(), {member(each) for each in observed.destinations})
 
 
 def _earlier(*seconds: float | None) -> float | None:

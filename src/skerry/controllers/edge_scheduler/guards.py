@@ -118,8 +118,13 @@ class GuardState:
         labels = placement["metadata"].get("labels") or {}
         return self.guards.of(ref, self._index.workspace_labels(ref.cluster), labels)
 
-    def observe(self, observed: Observed, placement: Object) -> Guarded | Unread | None:
-        """Return what guards have to know; None where none of them has a say."""
+    def observe(
+        self, observed: Observed, placement: Object, waiting: frozenset[int] = frozenset()
+    ) -> Guarded | Unread | None:
+        """Return what guards have to know; None where none of them has a say.
+
+        *waiting* are members that they have let go before, and that a Rollout keeps for its pace.
+        """
         ref, guards = observed.ref, self.of(observed.ref, placement)
         if not guards and not self._is_asked(observed, placement):
             return None
@@ -135,7 +140,9 @@ class GuardState:
         departing = tuple(sorted(known[each] for each in missing))
         found = Guarded(placement, rules, self._now(), len(present), departing)
         newcomers = [each for each in observed.destinations if member(each) not in present]
-        return self._judged(found, observed, guards, newcomers)
+        judged = self._judged(found, observed, guards, newcomers)
+        gone = frozenset(each for each in departing if member(each) in waiting)
+        return replace(judged, exempt=judged.exempt | gone, frozen=judged.frozen - gone)
 
     def _is_asked(self, observed: Observed, placement: Object) -> bool:
         """Tell whether a placement is to be judged though no guard concerns it."""
@@ -154,7 +161,7 @@ class GuardState:
     ) -> Guarded:
         frozen = Frozen(guards, found.now)
         stays, barred, ends = set[Destination](), set[Destination](), list[datetime]()
-        exempt = frozenset(each for each in found.departing if self._goes(each, observed.refused))
+        exempt = frozenset(each for each in found.departing if self.goes(each, observed.refused))
         for each, stop, into in (
             [
                 *((each, LEAVING, stays) for each in found.departing if each not in exempt),
@@ -176,7 +183,7 @@ class GuardState:
             protected=self._protected(found.departing, guards),
         )
 
-    def _goes(self, destination: Destination, refused: Iterable[ObjectRef]) -> bool:
+    def goes(self, destination: Destination, refused: Iterable[ObjectRef]) -> bool:
         """Tell whether a destination goes whatever guards say."""
         ref = sync_target_ref(destination.cluster, destination.sync_target)
         target = self._index.inventory.sync_target(ref)

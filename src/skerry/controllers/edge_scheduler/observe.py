@@ -98,7 +98,9 @@ class Observer:
             observed = self._observed(ref, obj)
             if is_staged(obj):
                 return self._with_rollout(observed)
-            guarded = self._memory.guards.observe(observed, obj)
+            rollouts = self._memory.rollouts
+            waiting = rollouts.departing(observed) if rollouts is not None else frozenset[int]()
+            guarded = self._memory.guards.observe(observed, obj, waiting)
             if not isinstance(guarded, Unread):
                 return self._with_rollout(replace(observed, guarded=guarded))
             if guarded == unread:

@@ -7,7 +7,7 @@ has nothing of is None, and costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -132,6 +132,9 @@ class ObservedRollout:
     # Labels of Locations, and until when content is frozen there.
     labels: Mapping[ObjectRef, Labels] = field(default_factory=dict)
     frozen: Mapping[ObjectRef, datetime] = field(default_factory=dict)
+    # Whether a destination that nobody wants goes at once, whatever the pace: nothing is there, or
+    # the inventory's owner has taken it back. Given the Locations that refuse the placement.
+    goes: Callable[[Destination, Iterable[ObjectRef]], bool] = lambda *_: False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
-from skerry.controllers.edge_scheduler.staged_removal import finalized, is_going
+from skerry.controllers.edge_scheduler.staged_removal import finalized, is_taken_away
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import Assigned, member, unpacked_members
@@ -40,6 +40,7 @@ from skerry.logic.fleet.placement.slots import slots_in
 from skerry.logic.fleet.rollout.advance import advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign
 from skerry.logic.fleet.rollout.conditions import NO_PLACEMENT, conditions, counts, invalid
+from skerry.logic.fleet.rollout.departing import depart
 from skerry.logic.fleet.rollout.state import (
     AWAITING,
     COMPLETED,
@@ -89,7 +90,7 @@ def roll(observed: Observed) -> Rolled:
     if found is None:
         return Rolled(observed, before=tuple(finalized(observed)))
     units = list(_units(observed, found))
-    if is_going(observed):
+    if is_taken_away(observed):
         units = [unit for unit in units if not unit.is_new]
     if found.spec.errors:
         text = "; ".join(str(each) for each in found.spec.errors)
@@ -101,11 +102,14 @@ def roll(observed: Observed) -> Rolled:
     else:
         newcomers = [unit.place for unit in units if unit.is_new]
         decision = assign(given, advance(given), newcomers)
-    before = tuple(_writes(observed, found, given, decision))
     admitted, assigned = _given(observed, units, decision)
+    staying = _staying(observed, found, given, decision.state)
+    decision = replace(decision, state=replace(decision.state, departing=staying.departing))
+    admitted += staying.destinations
+    before = tuple(_writes(observed, found, given, decision))
     return Rolled(
         replace(observed, destinations=tuple(sorted(admitted))),
-        assigned,
+        {**assigned, **staying.assigned},
         before,
         tuple(_news(found, given.state, decision.state)),
         0.0 if _are_unnumbered(units) else _again(found, decision.state),
@@ -212,6 +216,52 @@ def _given(
             admitted.append(each)
             assigned[member(each)] = Assigned(held.slot if held else next(fresh), revision)
     return admitted, assigned
+
+
+class _Staying(NamedTuple):
+    """Destinations that nobody wants and that stay for now; and all that are on the way out."""
+
+    destinations: tuple[Destination, ...] = ()
+    assigned: Mapping[int, Assigned] = {}
+    departing: BitMap = BitMap()
+
+
+def _staying(
+    observed: Observed, found: ObservedRollout, given: Situation, state: State
+) -> _Staying:
+    """Return who leaves later, because enough are leaving already; it is given what it had.
+
+    Of whom nothing but a number is known goes at once: the slice could not name it.
+    """
+    slots = slots_in(observed.slices.values()).assigned
+    wanted = {member(each) for each in observed.destinations}
+    unwanted = {each.slot: key for key, each in slots.items() if key not in wanted}
+    if not unwanted and not given.state.departing:
+        return _Staying()
+    known = {
+        slot: destination
+        for slot, key in unwanted.items()
+        if observed.history is not None
+        and (destination := observed.history.destination(key)) is not None
+    }
+    stays, departing = depart(
+        found.spec.leave_pace,
+        given.state.departing,
+        BitMap(each.slot for each in slots.values()),
+        BitMap(unwanted),
+        BitMap(
+            slot
+            for slot in unwanted
+            if slot not in known or found.goes(known[slot], observed.refused)
+        ),
+        given.verdicts.left,
+    )
+    back = state.stable if state.phase == ROLLING_BACK else 0
+    return _Staying(
+        tuple(known[slot] for slot in stays),
+        {unwanted[slot]: Assigned(slot, back or slots[unwanted[slot]].revision) for slot in stays},
+        departing,
+    )
 
 
 def _unmoved(observed: Observed, units: Sequence[_Unit], before: tuple[Action, ...]) -> Rolled:

@@ -20,6 +20,8 @@ from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
 from skerry.controllers.edge_scheduler.rollout_plan import orphan_writes
+from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slots import slots_in
 from skerry.logic.fleet.revision.objects import latest, read_page
 from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.logic.fleet.rollout.expression import ExpressionError
@@ -93,8 +95,13 @@ class RolloutState:
         now: Callable[[], datetime],
         labels: Callable[[ObjectRef], Labels],
         frozen: Callable[[ObjectRef], ContentFrozen | None],
+        goes: Callable[[Destination, Iterable[ObjectRef]], bool] = lambda *_: False,
     ) -> None:
-        """*labels* are those of a Location; *frozen* says of a placement where content is."""
+        """*labels* are those of a Location; *frozen* says of a placement where content is.
+
+        *goes* says which destinations leave at once, whatever the pace.
+        """
+        self._goes = goes
         self._informers = informers
         self._elapsed = elapsed
         self._now = now
@@ -121,6 +128,15 @@ class RolloutState:
             target = outcome.action.target if isinstance(outcome.action, Apply | Patch) else None
             if target is not None and target.gvr == ROLLOUTS and outcome.object is not None:
                 self._answers[ref] = outcome.object
+
+    def departing(self, observed: Observed) -> frozenset[int]:
+        """Return the members of a placement's slices that were let go before, and wait."""
+        obj = self.rollout(observed.ref)
+        found = state_of((obj or {}).get("status") or {}).departing
+        if not found:
+            return frozenset()
+        slots = slots_in(observed.slices.values()).assigned
+        return frozenset(key for key, given in slots.items() if given.slot in found)
 
     def forget(self, ref: ObjectRef) -> None:
         """Take that a placement is gone."""
@@ -174,6 +190,7 @@ class RolloutState:
             {where: until for where, found in labels.items() if (until := ask(found))}
             if ask
             else {},
+            self._goes,
         )
 
     def _spec(self, ref: ObjectRef, obj: Object) -> RolloutSpec:

@@ -24,7 +24,7 @@ def is_concerned(placement: Object) -> bool:
     return wants_staged_removal(placement) or _has_finalizer(placement)
 
 
-def is_going(observed: Observed) -> bool:
+def is_taken_away(observed: Observed) -> bool:
     """Tell whether a placement is being taken away, so that nobody is let in any more."""
     return observed.staged is not None and is_being_deleted(observed.staged)
 

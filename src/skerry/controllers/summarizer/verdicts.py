@@ -11,8 +11,10 @@ come before the copies it speaks of. So a note counts only a moment after it was
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from pyroaring import BitMap
 
 from skerry.api.edge import ROLLOUTS, SYNCER_CONFIG_NAME, edge_placement_ref, placement_of_slice
 from skerry.api.objects import Object
@@ -74,6 +76,8 @@ class _Court:
     dirty: set[str]
     spec: RolloutSpec
     generation: tuple[str, int]
+    # Edges that left, by slot, as long as the Rollout waits for their mailboxes to be emptied.
+    gone: dict[int, str]
     turned: bool = True
     reread: bool = True
 
@@ -131,13 +135,13 @@ class Judge:
         ref = edge_placement_ref(cluster_of(obj), obj["metadata"]["name"])
         if new is None:
             court = self._courts.pop(ref, None)
-            for uid in court.by_uid if court is not None else ():
+            for uid in (*court.by_uid, *court.gone.values()) if court is not None else ():
                 self._left(uid, ref)
             return
         court = self._courts.get(ref)
         if court is None:
             judging = Judging(self._elapsed.since)
-            court = self._courts[ref] = _Court(judging, {}, {}, set(), RolloutSpec(), ("", -1))
+            court = self._courts[ref] = _Court(judging, {}, {}, set(), RolloutSpec(), ("", -1), {})
         elif old is not None and _without_verdicts(old) == _without_verdicts(new):
             return
         court.turned = True
@@ -233,10 +237,11 @@ class Judge:
         soon = self._weigh(ref, court)
         found = court.judging.step(self._clock.monotonic())
         times = [each for each in (found.again, soon) if each is not None]
+        verdicts = replace(found.verdicts, left=self._left_behind(ref, court, status))
         return ObservedVerdicts(
             ref,
             status.get("verdicts"),
-            written_verdicts(found.verdicts, found.errors),
+            written_verdicts(verdicts, found.errors),
             min(times, default=None),
         )
 
@@ -259,9 +264,8 @@ class Judge:
                     slots[given.slot] = _Slot(each.uid, each.location, given.revision)
         for slot in court.slots.keys() - slots.keys():
             court.judging.drop(slot)
+            court.gone[slot] = court.slots[slot].uid
         uids = {each.uid for each in slots.values()}
-        for uid in court.by_uid.keys() - uids:
-            self._left(uid, ref)
         for uid in uids:
             self._at.setdefault(uid, set()).add(ref)
         by_uid: dict[str, list[int]] = {}
@@ -269,6 +273,28 @@ class Judge:
             by_uid.setdefault(found.uid, []).append(slot)
         court.dirty.update(uids)
         court.slots, court.by_uid, court.reread = slots, by_uid, False
+
+    def _left_behind(self, ref: ObjectRef, court: _Court, status: Object) -> BitMap:
+        """Return those of the departing whose mailbox has nothing of the placement any more.
+
+        Of those that left before we started nothing is known but that they have.
+        """
+        departing = state_of(status).departing - BitMap(court.slots)
+        before, court.gone = (
+            court.gone,
+            {
+                slot: uid
+                for slot, uid in court.gone.items()
+                if slot in departing and uid not in court.by_uid and self._is_noted(ref, uid)
+            },
+        )
+        for uid in set(before.values()) - set(court.gone.values()) - court.by_uid.keys():
+            self._left(uid, ref)
+        return departing - BitMap(court.gone)
+
+    def _is_noted(self, ref: ObjectRef, uid: str) -> bool:
+        noted, _ = self._noted.get(self._feed.inputs.mailbox_cluster(uid), ({}, {}))
+        return ref in noted
 
     def _weigh(self, ref: ObjectRef, court: _Court) -> float | None:
         """Put new evidence; returns when a note that is too young will count."""

@@ -15,12 +15,18 @@ from skerry.api.edge import (
     ROLLOUT_APPROVALS,
     ROLLOUTS,
 )
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD, RolloutHub
 from tests.kit.sim.loop import virtual
 
 CANARY = [{"name": "canary", "selector": equal(ring="canary")}]
+
+
+def departing(number: int) -> dict[str, Any]:
+    """Return the spec of a Rollout that lets so many go at once."""
+    return {"leaving": {"concurrency": number}}
 
 
 @asynccontextmanager
@@ -174,9 +180,6 @@ async def test_people_promote_abort_undo_and_force() -> None:
         await hub.edit(force={"revision": 2, "reason": "INC-77"})
         await hub.settle(2)
         assert set((await hub.revisions()).values()) == {2}
-        await hub.edit(force={"revision": 9, "reason": "INC-77"})
-        await hub.settle(2)
-        assert (await hub.conditions())["Valid"] == ("False", "UnknownRevision")
 
 
 @virtual
@@ -252,7 +255,7 @@ async def test_a_rollout_that_a_freeze_holds_goes_on_when_the_freeze_ends() -> N
 
 
 @virtual
-async def test_a_wave_that_selects_nobody_is_passed_and_told() -> None:
+async def test_a_wave_that_selects_nobody_is_passed_with_an_event() -> None:
     async with rolling() as hub:
         nobody = {"name": "nobody", "selector": equal(ring="none")}
         await hub.edit(waves=[nobody, *CANARY])
@@ -260,8 +263,8 @@ async def test_a_wave_that_selects_nobody_is_passed_and_told() -> None:
         await hub.settle(2)
         assert (await hub.rollout())["status"]["wave"]["name"] == "canary"
         events = GroupVersionResource("", "v1", "events")
-        told = {each["reason"]: each["message"] for each in (await hub.shop.list(events)).items}
-        assert told["WaveEmpty"] == "revision 2: wave nobody selects nobody and is passed"
+        found = {each["reason"]: each["message"] for each in (await hub.shop.list(events)).items}
+        assert found["WaveEmpty"] == "revision 2: wave nobody selects nobody and is passed"
 
 
 @virtual
@@ -274,3 +277,52 @@ async def test_a_missing_query_closes_the_gate_and_says_so() -> None:
         assert await hub.phase() == "Soaking"
         assert (await hub.conditions())["Stalled"] == ("True", "QueryMissing")
         assert (await hub.revisions())["e2"] == 1
+
+
+@virtual
+async def test_destinations_leave_as_many_at_once_as_may() -> None:
+    async with rolling(6, **departing(2)) as hub:
+        for number in range(2, 7):
+            await hub.locate(INVENTORY, f"e{number}", {"env": "dev"}, equal(edge=f"e{number}"))
+        await hub.settle(20)
+        assert len(await hub.entries()) == 4
+        # One of those that wait is wanted again.
+        waiting = max(await hub.revisions())
+        await hub.locate(INVENTORY, waiting, {"env": "prod"}, equal(edge=waiting))
+        await hub.judge()
+        assert len(await hub.entries()) == 2
+        await hub.judge()
+        assert set(await hub.revisions()) == {"e1", waiting}
+        await hub.judge()
+        assert "departing" not in (await hub.rollout())["status"]
+
+
+@virtual
+async def test_who_is_not_there_any_more_leaves_at_once() -> None:
+    async with rolling(6, **departing(1)) as hub:
+        for number in range(2, 6):
+            await hub.at(INVENTORY).delete(SYNC_TARGETS, f"e{number}")
+        await hub.settle(5)
+        assert set(await hub.revisions()) == {"e1", "e6"}
+
+
+@virtual
+async def test_guards_are_asked_once_about_all_that_leave_however_slowly() -> None:
+    async with rolling(4, **departing(1)) as hub:
+        budget = {"of": "DestinationsRemoved", "max": 1}
+        guard = {"metadata": {"name": "own"}, "spec": {"budgets": [budget]}}
+        await hub.shop.create(PLACEMENT_GUARDS, {"kind": "PlacementGuard", **guard})
+        await hub.settle(2)
+        for number in range(2, 5):
+            await hub.locate(INVENTORY, f"e{number}", {"env": "dev"}, equal(edge=f"e{number}"))
+        await hub.settle(10)
+        held = len(await hub.entries())
+        assert held >= 3
+        placement = await hub.shop.get(EDGE_PLACEMENTS, "web")
+        token = placement["status"]["removals"]["held"]["name"]
+        notes = {"metadata": {"annotations": {"edge.kcp.io/confirm": token}}}
+        await hub.shop.patch(EDGE_PLACEMENTS, "web", notes)
+        for _ in range(4):
+            await hub.settle(2)
+            await hub.judge()
+        assert set(await hub.revisions()) == {"e1"}

@@ -11,7 +11,7 @@ import pytest
 from skerry.api.edge import ROLLOUT_FINALIZER, STAGED_REMOVAL, SliceOwner, edge_placement_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout, Result
-from skerry.controllers.edge_scheduler.staged_removal import finalized, is_concerned, is_going
+from skerry.controllers.edge_scheduler.staged_removal import finalized, is_concerned, is_taken_away
 from skerry.logic.fleet.rollout.spec import RolloutSpec
 from skerry.logic.fleet.rollout.state import Revision, State
 from skerry.logic.machinery.plan import Patch
@@ -58,7 +58,7 @@ def test_who_does_not_ask_any_more_or_has_no_rollout_is_not(
 
 def test_it_goes_when_everybody_has_nothing() -> None:
     going = observed(placement(going=True))
-    assert is_going(going)
+    assert is_taken_away(going)
     assert written(going, State("Progressing", target=2, stable=1)) == []
     assert written(going, State("Completed", target=1, stable=1)) == []
     # What is stable is not what was cut for the removal.

@@ -7,7 +7,7 @@
   it at a revision; ``judging``: all destinations of one rollout, at the cost of what changes.
 * ``state``: what a Rollout's status remembers; ``advance``: the state table, as data;
   ``clocks``: how long ago something was, whatever the wall clock does.
-* ``assign``: which slots get which revision now.
+* ``assign``: which slots get which revision now; ``departing``: who goes.
 * ``foresight``: the rollout that a change would start.
 * ``conditions``, ``text``: a rollout in words, for tools that wait and for people.
 

@@ -52,7 +52,7 @@ class View:
         found = self.given.verdicts
         if found.attempt == self.state.attempt:
             return found
-        return Verdicts(absent=found.absent, unavailable=found.unavailable)
+        return Verdicts(absent=found.absent, unavailable=found.unavailable, left=found.left)
 
     @property
     def destination(self) -> int:

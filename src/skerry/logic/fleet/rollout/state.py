@@ -98,6 +98,8 @@ class State:
     # Newcomers at the stable revision that are not judged yet.
     joining: BitMap = field(default_factory=BitMap)
     failure: Failure | None = None
+    # Those that nobody wants any more, until nothing is left of them.
+    departing: BitMap = field(default_factory=BitMap)
 
 
 def state_of(status: Mapping[str, Any]) -> State:
@@ -128,6 +130,7 @@ def state_of(status: Mapping[str, Any]) -> State:
         )
         if failure
         else None,
+        decoded(status.get("departing")),
     )
 
 
@@ -160,6 +163,7 @@ def written(state: State) -> dict[str, Any]:
         "unwellBefore": encoded(state.unwell_before) or None,
         "joining": encoded(state.joining) or None,
         "failure": state.failure.as_object() if state.failure is not None else None,
+        "departing": encoded(state.departing) or None,
     }
 
 
@@ -170,7 +174,8 @@ class Verdicts:
     ``good``, ``bad`` and ``excused`` are about the target, ``delivered`` are those whose edge has
     applied it. ``settled`` are those whose mailbox has the revision that their slice says,
     whichever it is; ``joined`` and ``unfit`` are newcomers that are well, or not, at the stable
-    revision. ``absent`` and ``unavailable`` are about edges.
+    revision. ``absent`` and ``unavailable`` are about edges, and ``left`` are those that depart
+    whose mailbox has nothing of the placement any more.
     """
 
     attempt: int = -1
@@ -182,12 +187,13 @@ class Verdicts:
     unfit: BitMap = field(default_factory=BitMap)
     absent: BitMap = field(default_factory=BitMap)
     unavailable: BitMap = field(default_factory=BitMap)
+    left: BitMap = field(default_factory=BitMap)
     failures: tuple[Mapping[str, Any], ...] = ()
     delivered: BitMap = field(default_factory=BitMap)
 
 
 _OF_ATTEMPT = ("good", "bad", "excused", "settled", "delivered", "joined", "unfit")
-_OF_EDGES = ("absent", "unavailable")
+_OF_EDGES = ("absent", "unavailable", "left")
 
 
 def verdicts_of(status: Mapping[str, Any], attempt: int) -> Verdicts:

@@ -77,7 +77,7 @@ def test_what_would_hold_it_is_said() -> None:
     )
 
 
-def test_it_is_told_in_a_few_lines() -> None:
+def test_it_takes_a_few_lines() -> None:
     first, *lines = foreseen_lines(prospect(waves=WAVES))
     assert first.startswith("  Rollout web would start a new revision (stable: 2) when")
     assert lines == [
