@@ -1,9 +1,9 @@
 """What a rollout costs to decide and to judge, for ten thousand destinations.
 
-Decisions and verdicts alone: no hub, no writes. A wave of ``until: 50%`` opens when its gate is
-satisfied, a failure returns everybody, and every destination reports at once. What a hub adds is
+First decisions and verdicts alone: no hub, no writes. A wave of ``until: 50%`` opens when its gate
+is satisfied, a failure returns everybody, and every destination reports at once. What a hub adds is
 measured by ``placement`` (slices) and ``translator`` (copies). Times are of the processor: nothing
-here waits.
+here waits. Then rollouts on a hub in this process (``rollout_hub``), by the clock on the wall.
 
     python -m bench rollout
 """
@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pyroaring import BitMap
 
 from bench.report import Row
+from bench.rollout_hub import restarted, staged
 from skerry.logic.fleet.rollout.advance import advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign
 from skerry.logic.fleet.rollout.judging import Judging, Seen
@@ -58,6 +59,8 @@ def run() -> list[Row]:
         _row(f"failure seen → all back, {slots}, p99", _p99(failure), "s", _MAX_FAILURE_SECONDS),
         _row(f"{slots} report at once → verdicts", judged, "s", _MAX_GATE_SECONDS),
         _row(f"memory of the judge, {slots}", megabytes, "MB", _MAX_MEGABYTES),
+        staged(),
+        *restarted(),
     ]
 
 

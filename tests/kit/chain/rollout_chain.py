@@ -29,12 +29,13 @@ from tests.kit.chain.rollout_hub import INVENTORY, RolloutHub
 CHAIN = ("mailbox", "edge-scheduler", "placement-translator", "summarizer")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
-_EVERY_SECONDS = 1.0
 _LEASE_SECONDS = 60
 
 
 class ChainHub(RolloutHub):
     """A hub whose edges run what arrives in their mailboxes: one ConfigMap ``page``."""
+
+    every_seconds = 1.0
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -82,7 +83,7 @@ class ChainHub(RolloutHub):
                 if edge not in self.offline:
                     with suppress(ApiError):
                         await self._sync_one(edge, client)
-            await asyncio.sleep(_EVERY_SECONDS)
+            await asyncio.sleep(self.every_seconds)
 
     async def _find(self) -> None:
         targets = (await self.at(INVENTORY).list(SYNC_TARGETS)).items

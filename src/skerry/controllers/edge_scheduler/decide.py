@@ -94,8 +94,9 @@ def decide(
             before=allowed.before,
             story=recorded(observed, notes=allowed.notes).story,
         )
-    current = _current(observed)
-    if _asks_guards(observed, current, floor=floor):
+    current, unasked = _current(observed), floor and observed.guarded is None
+    # Before a Rollout spreads it over time: what is taken away slowly is taken away all the same.
+    if unasked and observed.rollout is not None and _departs(observed, current):
         return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
     rolled = roll(observed)
     observed = rolled.observed
@@ -106,6 +107,8 @@ def decide(
         given,
         max(following, slots_in(observed.slices.values()).next),
     )
+    if unasked and exceeds_floor(current.values(), wanted.destinations):
+        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
     found = pages(current, list(wanted.destinations), observed.page_names, limit)
     receivers = [
         _written(observed, write, wanted)
@@ -130,13 +133,8 @@ def decide(
     )
 
 
-def _asks_guards(observed: Observed, current: Mapping[str, Sequence[int]], *, floor: bool) -> bool:
-    """Tell whether more departs than goes unasked, though nobody has asked guards yet.
-
-    Before a Rollout spreads it over time: what is taken away slowly is taken away all the same.
-    """
-    if not floor or observed.guarded is not None:
-        return False
+def _departs(observed: Observed, current: Mapping[str, Sequence[int]]) -> bool:
+    """Tell whether more is to go than goes unasked."""
     return exceeds_floor(current.values(), {member(each) for each in observed.destinations})
 
 
