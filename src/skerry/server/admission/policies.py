@@ -12,6 +12,7 @@ first, then the object as it will be stored, then expressions; what takes long i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -38,6 +39,10 @@ from skerry.store.base import Store
 _GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = (_GROUP, "validatingadmissionpolicies")
 BINDINGS: Final = (_GROUP, "validatingadmissionpolicybindings")
+
+
+# After how many policies that have nothing to say others are let in: usually 150 microseconds.
+_POLICIES_PER_TURN = 16
 
 
 class PolicySource:
@@ -109,8 +114,11 @@ class PolicyAdmission:
         judged = list(_matching(found, subject))
         if judged:
             run = PolicyRun(around, replace(operation, obj=seen()), namespace)
-            for each in judged:
-                await run.judge(each)
+            for number, each in enumerate(judged, 1):
+                if not run.is_fine(each):
+                    await run.judge(each)
+                elif number % _POLICIES_PER_TURN == 0:
+                    await asyncio.sleep(0)
 
     def _in_force(self, operation: Operation) -> list[tuple[str, Applied]]:
         """Return the policies that may concern *operation*, each with its cluster."""
@@ -132,6 +140,10 @@ def _matching(found: Sequence[tuple[str, Applied]], subject: Subject) -> Iterato
     for cluster, applied in found:
         resource = applied.match.matched(subject)
         if resource is not None:
-            bindings = [each for each in applied.bindings if each.match.matched(subject)]
+            bindings = [
+                each
+                for each in applied.bindings
+                if each.match.matches_all or each.match.matched(subject)
+            ]
             if bindings:
                 yield Judged(applied, cluster, resource, bindings)

@@ -35,6 +35,8 @@ CONDITIONS_BUDGET: Final = BUDGET // 4
 _VALUE_BYTES: Final = 10 * 1024
 _RULE_UNITS: Final = 20
 _CHECKS_PER_CALL: Final = CALL_LIMIT // CHECK_COST
+# Why an expression may have no result.
+_UNFINISHED: Final = (EvaluationError, CostExceeded, *STUMBLES)
 _TOO_COSTLY: Final = "operation cancelled: actual cost limit exceeded"
 
 
@@ -97,6 +99,35 @@ def judge(policy: Policy, inputs: Inputs, params: Object | None, decide: Decide)
         return evaluation.outcome()
     except _Exhausted:
         return Outcome([] if policy.fails_open else [Denial(OUT_OF_BUDGET)])
+
+
+def is_satisfied(policy: Policy, scope: Scope) -> bool:
+    """Tell whether a policy that has nothing but validations plainly finds them all to hold.
+
+    That is so of nearly every request, and without a word on what does not hold it takes half the
+    time. False says nothing yet: then ``judge`` evaluates everything, with all that belongs to it.
+    Expressions have no effects, so that changes nothing. *scope* may be shared by all policies
+    that look at the same inputs.
+    """
+    if not policy.simple:
+        return False
+    limit = left(CALL_LIMIT)
+    used = 0.0
+    for validation in policy.validations:
+        program = validation.expression.program
+        if program is None:
+            return False
+        begun = scope[COST] = limit - used - program.cost
+        if begun < 0:
+            return False
+        try:
+            if program.run(scope) is not True:
+                return False
+        except _UNFINISHED:
+            return False
+        used = limit - scope[COST]
+    spend(used + _RULE_UNITS * len(policy.validations))
+    return True
 
 
 class _Evaluation:

@@ -13,7 +13,7 @@ the expressions then see the object at the version that the rule names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from skerry.api.kinds import GroupVersionResource
@@ -104,13 +104,19 @@ class Match:
     namespaces: Selector
     objects: Selector
     equivalent: bool
+    # Whether neither rules nor selectors leave anything out, as in most bindings.
+    matches_all: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        everything = self.namespaces.empty and self.objects.empty
+        object.__setattr__(self, "matches_all", everything and not self.rules and not self.excluded)
 
     def matched(self, subject: Subject) -> GroupVersionResource | None:
         """Return the type by which *subject* is meant; None when it is not.
 
         Without rules every type is meant, as in bindings.
         """
-        if not (self.rules or self.excluded or not self._selects_all):
+        if self.matches_all:
             return subject.resources[0]
         if not self._selected(subject):
             return None
@@ -125,13 +131,9 @@ class Match:
                 return each
         return None
 
-    @property
-    def _selects_all(self) -> bool:
-        return self.namespaces.empty and self.objects.empty
-
     def _selected(self, subject: Subject) -> bool:
         labels = subject.namespace_labels
-        if labels is not None and not self.namespaces.matches(labels):
+        if not self.namespaces.empty and labels is not None and not self.namespaces.matches(labels):
             return False
         if self.objects.empty:
             return True

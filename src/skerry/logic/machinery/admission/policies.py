@@ -61,6 +61,9 @@ class Policy:
     audit_annotations: tuple[tuple[str, Expression], ...]
     fails_open: bool
     param_kind: tuple[str, str] | None
+    # Whether there is nothing but validations, and none of them asks the authorizer, which is not
+    # to be asked twice.
+    simple: bool = False
 
 
 class Scopes:
@@ -143,6 +146,14 @@ def policy_of(obj: Object) -> Policy:
         ),
         spec.get("failurePolicy") == "Ignore",
         None if not kind else (kind["apiVersion"], kind["kind"]),
+        _is_simple(spec),
+    )
+
+
+def _is_simple(spec: Mapping[str, Any]) -> bool:
+    more = ("matchConditions", "variables", "auditAnnotations", "paramKind")
+    return not any(spec.get(part) for part in more) and not any(
+        "authorizer" in (raw.get("expression") or "") for raw in spec.get("validations") or ()
     )
 
 

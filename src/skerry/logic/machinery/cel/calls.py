@@ -162,6 +162,9 @@ def _direct(
 def _scoped(
     function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
 ) -> Callable[[Scope], Any]:
+    if len(runs) == 1:
+        (only,) = runs
+        return lambda scope: function(scope, only(scope))
     if len(runs) == 2:
         first, second = runs
         return lambda scope: function(scope, first(scope), second(scope))
@@ -173,6 +176,16 @@ def _priced(
 ) -> Callable[[Scope], Any]:
     """Charge a call for what its arguments turn out to be."""
 
+    if len(runs) == 1:
+        (only,) = runs
+
+        def run_one(scope: Scope) -> Any:
+            value = only(scope)
+            charge(scope, price(value))
+            return function(value)
+
+        return run_one
+
     def run(scope: Scope) -> Any:
         values = [one(scope) for one in runs]
         charge(scope, price(*values))
@@ -181,19 +194,23 @@ def _priced(
     return run
 
 
+# Of a list the members count, too; of what has no name here there may be any number of types.
+_UNDECIDED = frozenset(("list", "dyn"))
+
+
 def _dispatched(name: str, overloads: list[Overload]) -> Callable[..., Any]:
-    # What kinds alone decide is decided once; there are at most some dozen kinds.
-    known: dict[tuple[str, ...], Callable[..., Any]] = {}
+    # What types alone decide is decided once; there are at most some dozen of them.
+    known: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def call(scope: Scope, *values: Any) -> Any:
-        kinds = tuple(map(kind_of, values))
-        found = known.get(kinds)
+        found = known.get(tuple(map(type, values)))
         if found is not None:
             return found(scope, *values)
+        kinds = tuple(map(kind_of, values))
         for overload in overloads:
             if all(map(_takes, overload.parameters, kinds, values)):
-                if "list" not in kinds:
-                    known[kinds] = overload.call
+                if not _UNDECIDED.intersection(kinds):
+                    known[tuple(map(type, values))] = overload.call
                 return overload.call(scope, *values)
         raise EvaluationError(f"no such overload: {name}({', '.join(kinds)})")
 

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from skerry.logic.machinery.admission import remote
 from skerry.logic.machinery.admission.environment import Check, Decide, Verdict
-from skerry.logic.machinery.admission.evaluation import Denial, Inputs, Outcome, judge
+from skerry.logic.machinery.admission.evaluation import (
+    Denial,
+    Inputs,
+    Outcome,
+    is_satisfied,
+    judge,
+)
 from skerry.logic.machinery.admission.policies import policy_of
 from skerry.logic.machinery.work import LongWork, limited
 from tests.kit.machinery.policies import policy
@@ -258,3 +264,59 @@ def test_a_worker_says_what_would_have_been_said_here(
             break
         verdicts.append((answer, decide(answer)))
     assert answer == here
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"failurePolicy": "Ignore"},
+        {"matchConditions": [{"name": "c", "expression": "false"}]},
+        {"variables": [{"name": "v", "expression": "1"}]},
+        {"auditAnnotations": [{"key": "k", "valueExpression": "'v'"}]},
+    ],
+)
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "true",
+        "false",
+        "object.metadata.name.size() < 100",
+        "object.nope == 1",
+        "object.data.all(key, object.data[key] == 'x')",
+        "1",
+        "authorizer.path('/x').check('get').allowed()",
+        "oops(",
+    ],
+)
+def test_the_shortcut_is_taken_only_where_there_is_nothing_to_say(
+    expression: str, spec: dict[str, Any]
+) -> None:
+    asked: list[Check] = []
+
+    def decide(check: Check) -> Verdict:
+        asked.append(check)
+        return Verdict(allowed=True)
+
+    made = policy_of(policy("p", "true", expression, **spec))
+    inputs = Inputs(OBJECT, None, REQUEST, None)
+    satisfied = is_satisfied(made, inputs.scope(decide))
+    assert asked == [], "whoever is judged in full is asked about then"
+    if satisfied:
+        assert judge(made, inputs, None, decide) == Outcome()
+    bare = not spec or "failurePolicy" in spec
+    assert satisfied == (bare and expression in _PLAINLY_TRUE)
+
+
+_PLAINLY_TRUE = (
+    "true",
+    "object.metadata.name.size() < 100",
+    "object.data.all(key, object.data[key] == 'x')",
+)
+
+
+def test_the_shortcut_spends_no_more_than_it_may() -> None:
+    made = policy_of(policy("p", "object.list.all(a, object.list.all(b, a + b >= 0))"))
+    scope = Inputs({"list": list(range(200))}, None, REQUEST, None).scope(allow)
+    assert is_satisfied(made, dict(scope))
+    assert not limited(2000, lambda: is_satisfied(made, dict(scope)))
