@@ -7,9 +7,13 @@ nothing else, and no example is judged by the time it took, which on a busy mach
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Unit tests that a worker is given at once.
+_AT_A_TIME = 16
 _ANY_PACE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("suite", _ANY_PACE, max_examples=30, derandomize=True)
 settings.register_profile("explore", _ANY_PACE, max_examples=1000)
@@ -22,12 +26,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     At the end, one worker would be at a long test alone. A server that the tests of a module share
     is started by each worker that gets one of them, so one worker gets them all. Unit tests are
-    handed out by module as well, because a message for each would cost as much as the test.
+    handed out some at a time, because a message for each would cost as much as the test.
     """
     items.sort(key=_rank)
+    seen: Counter[str] = Counter()
     for item in items:
-        if _is_unit(item) or _shares(item):
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
+        module = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
+        if _shares(item):
+            item.add_marker(pytest.mark.xdist_group(module))
+        elif _is_unit(item):
+            item.add_marker(pytest.mark.xdist_group(f"{module}-{seen[module] // _AT_A_TIME}"))
+            seen[module] += 1
 
 
 def _rank(item: pytest.Item) -> int:
@@ -45,7 +54,3 @@ def _shares(item: pytest.Item) -> bool:
     info = getattr(item, "_fixtureinfo", None)
     definitions = info.name2fixturedefs.values() if info is not None else ()
     return any(found[-1].scope == "module" for found in definitions if found)
-
-
-def _group(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
