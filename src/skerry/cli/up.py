@@ -87,9 +87,8 @@ def up(
             begun = stack.up(flags, ["--espw-path", espw_path], stop, console=console)
         if init and not begun:
             _populate(stack)
-        announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig})")
-        if stack.console:
-            announce(f"console at {stack.console}: skerry console --kubeconfig {stack.kubeconfig}")
+        console = f", console at {stack.console}" if stack.console else ""
+        announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig}){console}")
         if detach:
             return
         asked = stack.wait(stop)

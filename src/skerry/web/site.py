@@ -26,6 +26,7 @@ from skerry.api.errors import (
     BadRequest,
     MethodNotAllowed,
     NotFound,
+    TooManyRequests,
     Unauthorized,
     UnsupportedMediaType,
 )
@@ -67,6 +68,8 @@ _ATTRIBUTES = "Secure; HttpOnly; SameSite=Strict; Path=/"
 _FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
 _OWN_HEADER = "x-skerry-console"
 _MAX_TOKEN_LENGTH = 16 * 1024
+# Of one session: more than anybody can look at.
+_MAX_TABS = 64
 
 # What a pasted token stands for: whom, and what can be asked again.
 ByToken = Callable[[str, Request], Awaitable[tuple[User, Credential]]]
@@ -169,6 +172,8 @@ class Site:
         check_own_page(request.headers, authority)
         session = await self._signed_in(request)
         headers = handshake(request, (SUBPROTOCOL,))
+        if len(session.closing) >= _MAX_TABS:
+            raise TooManyRequests(f"a session has at most {_MAX_TABS} tabs: close some", 60)
 
         async def run(sender: Sender) -> None:
             socket = WebSocket(as_duplex(sender), MAX_FRAME_BYTES)
