@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from skerry.api.errors import NotFound
+from skerry.app.console_proxy import ConsoleProxy, Target
 from skerry.app.explain_names import Unanswered
 from skerry.app.hub_settings import HubSettings
 from skerry.runtime.answers import answer_failure, decoded
-from skerry.runtime.kubeconfig import Overrides, connect, load
+from skerry.runtime.kubeconfig import Overrides, connect, load, tls_context
 from skerry.runtime.transport import Answer
 
 _CODES = "/skerry/console/codes"
@@ -41,6 +44,17 @@ async def login_link(settings: HubSettings) -> LoginLink:
             "the hub has no console; skerry hub --console-port PORT serves one"
         ) from error
     return LoginLink(document["url"], document["code"], document["expires"])
+
+
+async def proxied(settings: HubSettings, port: int, show: Callable[[str], None]) -> None:
+    """Lead a browser to the console through this machine until cancelled; *show* gets the link."""
+    link = await login_link(settings)
+    config = load(settings.paths(), Overrides(context=settings.context))
+    # The console shows the hub's own certificate, and asks for none.
+    context = tls_context(replace(config, certificate=b"", key=b""))
+    async with ConsoleProxy(Target(link.url, context)).listening(port) as url:
+        show(replace(link, url=url).address)
+        await asyncio.Event().wait()
 
 
 async def console_sessions(settings: HubSettings) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import webbrowser
 from typing import Any
 
 import click
 
-from skerry.app.console_login import console_sessions, end_session, login_link
+from skerry.app.console_login import console_sessions, end_session, login_link, proxied
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import with_flags
 from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings
@@ -24,14 +25,29 @@ def _hub_flags(command: Any) -> Any:
 Examples:
   skerry console                     sign in and open the browser
   skerry console --no-open           print the link alone; it is good once, for a minute
+  skerry console --proxy             by http://127.0.0.1, until Ctrl-C
   skerry console sessions            who is signed in
   skerry console revoke ID           sign a browser out
 """,
 )
 @click.option("--open/--no-open", "opens", default=True, help="Open the link in a browser.")
+@click.option(
+    "--proxy",
+    is_flag=True,
+    help="Lead there by http on this machine, for browsers that do not know the hub's authority.",
+)
+@click.option(
+    "--proxy-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port of --proxy; 0 takes any free one.",
+)
 @_hub_flags
 @click.pass_context
-def console(caller: click.Context, /, opens: bool, **flags: Any) -> None:
+def console(
+    caller: click.Context, /, opens: bool, proxy: bool, proxy_port: int, **flags: Any
+) -> None:
     """Sign in to the console of the hub that the kubeconfig leads to.
 
     The link that is printed signs in as the user of the kubeconfig, once and within a minute. The
@@ -40,11 +56,19 @@ def console(caller: click.Context, /, opens: bool, **flags: Any) -> None:
     if caller.invoked_subcommand is not None:
         return
     settings = hub_settings(flags)
+
+    def show(address: str) -> None:
+        print(f"sign in: {address}", flush=True)
+        if opens and not webbrowser.open(address):
+            print("No browser opened: open that address within a minute.", flush=True)
+
+    if proxy:
+        with contextlib.suppress(KeyboardInterrupt):
+            answer_or_exit("console", lambda: proxied(settings, proxy_port, show), OSError)
+        return
     link = answer_or_exit("console", lambda: login_link(settings))
     print(f"console: {link.url}/console/fleet")
-    print(f"sign in: {link.address}")
-    if opens and not webbrowser.open(link.address):
-        print("No browser opened: open the second address within a minute.")
+    show(link.address)
 
 
 @console.command("sessions")

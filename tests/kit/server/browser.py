@@ -80,9 +80,11 @@ class Browser:
         return await self.fetch("POST", "/console/session", {"code": made.body["code"]})
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         where = urlsplit(self.url)
+        context: ssl.SSLContext | None = None
+        if where.scheme == "https":
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return await asyncio.open_connection(where.hostname, where.port, ssl=context)
 
     @contextlib.asynccontextmanager
