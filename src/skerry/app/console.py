@@ -146,6 +146,9 @@ class Console:
             problem = f"cannot listen on {where} for the console: {error.strerror or error}"
             if error.errno == errno.EADDRINUSE:
                 problem += "; --console-port names another, 0 takes any"
+            if settings.console_optional:
+                log.warning("the hub goes without its console", problem=problem)
+                return
             raise ConsoleError(problem) from error
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.url = f"https://{host}:{port}"
@@ -210,6 +213,8 @@ class Console:
         request = visit.request
         if request.method != "POST":
             raise MethodNotAllowed
+        if not self.url:
+            raise NotFound("this hub serves no console: its port was taken")
         user = person(visit.user)
         # By the time a browser is there, the fleet has been read.
         self._feed.wanted.set()

@@ -118,6 +118,10 @@ class ServerSettings:
     """Port on which a hub serves its console to browsers; 0 takes any free one, absent there is no
     console. It listens where the hub does, and asks browsers for no certificate."""
 
+    console_optional: bool = False
+    """Whether the hub starts without its console when that port cannot be had; for who did not ask
+    for a port in particular."""
+
     console_cert_file: Path | None = None
     """Certificate, PEM, that the console shows; default the hub's own."""
 

@@ -142,7 +142,8 @@ class Stack:
         known = urlsplit(self.console).port
         if not known or not is_free(address, known):
             known = lasting_port(address, self.data_dir / "console")
-        return ["--console-port", str(known)]
+        # Nobody asked for that port: where it is taken after all, the hub goes without.
+        return ["--console-port", str(known), "--console-optional"]
 
     def wait(self, stop: int) -> bool:
         """Wait until there is something to read on *stop*; False when a supervisor ends before."""

@@ -238,6 +238,7 @@ _CONSOLE_FLAGS: list[Flag] = [
         default=None,
         help="Also serve the console to browsers on this port; 0 takes any free one.",
     ),
+    click.option("--console-optional", is_flag=True, hidden=True),
     click.option(
         "--console-cert",
         type=EXISTING_FILE,
@@ -255,6 +256,7 @@ def console_flags(command: Command) -> Command:
         settings = replace(
             settings,
             console_port=flags.pop("console_port"),
+            console_optional=flags.pop("console_optional"),
             console_cert_file=flags.pop("console_cert"),
             console_key_file=flags.pop("console_key"),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,6 @@ async def test_a_port_that_is_taken_is_said_in_a_sentence(tmp_path: Path) -> Non
         with pytest.raises(StartError, match="--console-port names another"):
             async with serving(settings, hub_flavor()):
                 pass
+        # Nobody asked for that port in particular: the hub must not suffer for its console.
+        async with serving(replace(settings, console_optional=True), hub_flavor()) as running:
+            assert running.console == ""
