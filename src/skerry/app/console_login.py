@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import MethodNotAllowed, NotFound
 from skerry.app.console_proxy import ConsoleProxy, Target
 from skerry.app.explain_names import Unanswered
 from skerry.app.hub_settings import HubSettings
@@ -39,7 +39,7 @@ async def login_link(settings: HubSettings) -> LoginLink:
     """Return a link that signs in as whom the kubeconfig stands for."""
     try:
         document = decoded((await _asked(settings, "POST", _CODES)).body)
-    except NotFound as error:
+    except (NotFound, MethodNotAllowed) as error:
         raise Unanswered(
             "the hub has no console; skerry hub --console-port PORT serves one"
         ) from error
