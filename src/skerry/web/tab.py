@@ -18,6 +18,7 @@ import orjson
 
 from skerry.api.errors import ApiError, BadRequest, Unauthorized
 from skerry.kit.clock import Clock
+from skerry.kit.rate import RateLimit
 from skerry.logic.fleet.console.frames import (
     MAX_SUBSCRIPTIONS,
     PROTOCOL,
@@ -39,6 +40,8 @@ _MAX_QUEUED_BYTES = 256 * 1024
 _CHECK_SECONDS = 10.0
 # Questions of one tab that are being answered at once.
 _MAX_QUESTIONS = 8
+# A person who types and scrolls sends some ten frames a second; who sends more is made to wait.
+_FRAMES_PER_SECOND, _FRAMES_BURST, _PAUSE_SECONDS = 20, 100, 0.1
 
 # (verb, kind, who, the code of the answer): each view and question is audited like a request.
 Audit = Callable[[str, str, User, int], None]
@@ -75,6 +78,7 @@ class Tab:
         self._clock = clock
         self._audit = audit
         self._open: dict[int, _Open] = {}
+        self._frames = RateLimit(per_second=_FRAMES_PER_SECOND, burst=_FRAMES_BURST)
         self._answers: set[asyncio.Task[None]] = set()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -109,6 +113,8 @@ class Tab:
         try:
             while True:
                 text = await self._socket.receive()
+                while not self._frames.allows(self._clock.monotonic()):
+                    await self._clock.sleep(_PAUSE_SECONDS)
                 self._sessions.use(self._session)
                 try:
                     await self._hear(text, tasks)

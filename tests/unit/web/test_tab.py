@@ -204,3 +204,19 @@ async def test_the_end_of_the_session_ends_the_tab_with_a_reason() -> None:
         assert await place.line.frames.get() == {"bye": {"reason": "signed out"}}
         assert await place.line.frames.get() is None
         await running
+
+
+@pytest.mark.looptime
+async def test_a_tab_that_sends_very_many_frames_is_made_to_wait() -> None:
+    place = Place()
+
+    async def play() -> None:
+        for _ in range(300):
+            place.line.say({"id": 1, "sub": "counter"})
+        began = asyncio.get_running_loop().time()
+        for _ in range(300):
+            await place.line.frames.get()
+        # A hundred at once, the others twenty a second: in virtual time, so exactly so.
+        assert asyncio.get_running_loop().time() - began >= 200 / 20 - 1
+
+    await run(place, play)
