@@ -87,8 +87,8 @@ def up(
             begun = stack.up(flags, ["--espw-path", espw_path], stop, console=console)
         if init and not begun:
             _populate(stack)
-        console = f", console at {stack.console}" if stack.console else ""
-        announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig}){console}")
+        beside = f", console at {stack.console}" if stack.console else ""
+        announce(f"skerry up ready at {stack.url} (kubeconfig {stack.kubeconfig}){beside}")
         if detach:
             return
         asked = stack.wait(stop)
