@@ -111,6 +111,8 @@ class Connection(asyncio.Protocol):
         self._left: int | None = None
         self.used = False
         self.reusable = True
+        # By the loop's clock; for whoever keeps connections.
+        self.idle_since = 0.0
 
     @property
     def closed(self) -> bool:

@@ -37,6 +37,9 @@ class Limits:
     # Enough to keep a server of a few cores busy; each costs it tens of KB.
     connections: int = 64
     connect_seconds: float = 10.0
+    # How long a connection is kept that nobody needed: both ends hold buffers for it, and one
+    # burst should not cost them for good.
+    idle_seconds: float = 30.0
     # kube-apiserver ends its own requests after a minute; a little longer lets it say so itself.
     request_seconds: float = 75.0
     # How long a silent connection is believed in; a dead one is noticed 15 seconds later. Each
@@ -190,10 +193,16 @@ class HttpTransport:
     def _release(self, connection: Connection, *, whole: bool) -> None:
         """Keep a connection whose answer was read to its end; end any other."""
         kept = self._kept and not self._closed and connection not in self._retired
-        if whole and connection.reusable and not connection.closed and kept:
-            self._idle.append(connection)
-        else:
+        if not (whole and connection.reusable and not connection.closed and kept):
             connection.abort()
+            return
+        connection.idle_since = asyncio.get_running_loop().time()
+        self._idle.append(connection)
+        # The last one kept is the first one taken: the first has been needed least.
+        oldest = self._idle[0]
+        unneeded = connection.idle_since - oldest.idle_since >= self._limits.idle_seconds
+        if oldest is not connection and unneeded:
+            self._idle.pop(0).abort()
 
     async def _connected(self) -> Connection:
         if self._closed:

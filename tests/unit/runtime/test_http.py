@@ -218,6 +218,20 @@ async def test_many_requests_share_few_connections() -> None:
     await listening.stop(0.1)
 
 
+async def test_connections_that_a_burst_needed_are_not_kept_for_good() -> None:
+    listening = HttpServer(Server().handle)
+    port = await listening.start()
+    for seconds, left in ((0.0, {1}), (3600.0, set(range(2, 9)))):
+        limits = Limits(idle_seconds=seconds)
+        transport = HttpTransport("127.0.0.1", port, None, limits=limits)
+        await asyncio.gather(*(transport.request("GET", "/") for _ in range(8)))
+        for _ in range(8):
+            await transport.request("GET", "/")
+        assert len(transport._idle) in left
+        await transport.close()
+    await listening.stop(0.1)
+
+
 async def test_an_answer_that_does_not_come_in_time_is_given_up() -> None:
     server = Server()
     listening = HttpServer(server.handle)
