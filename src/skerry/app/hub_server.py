@@ -19,6 +19,7 @@ from skerry.api.edge import (
     is_inert,
 )
 from skerry.api.edge_identity import EXTENSION, REQUESTS_PATH
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer, Parts
 from skerry.app.guard_admission import GuardAdmission
@@ -96,7 +97,7 @@ _AWAITED = frozenset(
         ("apis.kcp.io", "apibindings"),
         ("apis.kcp.io", "apiresourceschemas"),
         ("apis.kcp.io", "apiconversions"),
-        ("workload.kcp.io", "synctargets"),
+        SYNC_TARGETS.group_resource,
     }
 )
 

@@ -62,9 +62,10 @@ async def ensure_location(
     """Make sure of a SyncTarget and a Location of this name with these labels."""
     client = hub.at(imw)
     wanted = {"id": name, **labels}
-    selector = {"resource": {"group": "workload.kcp.io", "version": "v1alpha1",
-                             "resource": "synctargets"},
-                "instanceSelector": {"matchLabels": {"id": name}}}  # fmt: skip
+    selector = {
+        "resource": SYNC_TARGETS._asdict(),
+        "instanceSelector": {"matchLabels": {"id": name}},
+    }
     target: Object = {
         "apiVersion": "workload.kcp.io/v1alpha1",
         "kind": "SyncTarget",

@@ -22,6 +22,7 @@ import yaml
 
 from skerry.api.edge import API_VERSION, USUAL_PROVIDER
 from skerry.api.kcp import edge
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.app.hub_content import (
     compute_permission_objects,
@@ -31,7 +32,7 @@ from skerry.app.hub_content import (
 _HEADER = "# Made by `skerry manifests`; change the code it comes from instead.\n"
 _RULES = "x-kubernetes-validations"
 _BINDING = "bind-espw"
-_TARGETS = {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}
+_TARGETS = SYNC_TARGETS._asdict()
 
 
 def manifest_files(provider: str = USUAL_PROVIDER) -> dict[str, str]:

@@ -167,11 +167,7 @@ class Scenario:
                     location,
                     location_labels,
                     spec={
-                        "resource": {
-                            "group": "workload.kcp.io",
-                            "version": "v1alpha1",
-                            "resource": "synctargets",
-                        },
+                        "resource": SYNC_TARGETS._asdict(),
                         "instanceSelector": {"matchLabels": target_labels},
                     },
                 ),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.cli import workspace
 from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed, UsageError, parse
@@ -144,11 +145,7 @@ def _place(session: Session, current: str, location: str, flags: Parsed, timeout
             "namespaceSelector": workspace.selector_of(namespaces),
             "locationSelectors": [workspace.selector_of(text) for text in locations],
             "locationWorkspace": location,
-            "locationResource": {
-                "group": "workload.kcp.io",
-                "version": "v1alpha1",
-                "resource": "synctargets",
-            },
+            "locationResource": SYNC_TARGETS._asdict(),
         },
     }
     url = session.url(current, _PLACEMENTS)

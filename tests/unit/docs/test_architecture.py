@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from skerry.logic.fleet.tables.chain import AT_EDGE, CHAIN
+
 _ROOT = Path(__file__).parents[3]
 _PAGE = (_ROOT / "docs" / "architecture.md").read_text()
 _STORY = (_ROOT / "tests" / "scenarios" / "stories" / "one_placement.txt").read_text()
@@ -31,3 +33,27 @@ def test_what_is_found_by_folder_names_is_there() -> None:
     assert len(rows) == 10
     assert len(paths) >= len(rows)
     assert [path for path in paths if not (_ROOT / "src" / "skerry" / path).exists()] == []
+
+
+def _modules_on_the_way() -> list[str]:
+    section = _PAGE.split("### The modules on this way", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"`([a-z_/]+\.py)`", section)
+
+
+def test_the_way_of_an_object_is_read_in_fewer_than_forty_modules_that_are_there() -> None:
+    found = _modules_on_the_way()
+    assert len(found) == len(set(found)) < 40
+    assert [each for each in found if not (_ROOT / "src" / "skerry" / each).is_file()] == []
+
+
+def test_every_derivation_of_a_table_is_on_the_way_or_beside_it() -> None:
+    """Revisions and upsync branch off; what a placement stands at is folded as tallies are."""
+    derived = {
+        each.derived_by.partition(":")[0].removeprefix("skerry.").replace(".", "/") + ".py"
+        for each in (*CHAIN, *AT_EDGE)
+        if each.kind == "derived"
+    }
+    beside = {f"logic/fleet/{each}.py" for each in (
+        "translation/manifest", "summary/standing", "syncing/upsync",
+    )}  # fmt: skip
+    assert derived - beside <= set(_modules_on_the_way())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skerry.api.kcp.compute import SCHEDULING, WORKLOAD
+from skerry.api.kcp.compute import SCHEDULING
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION
@@ -51,7 +52,7 @@ class ComputeRules:
     async def admit(self, operation: Operation) -> None:
         if operation.verb == "DELETE" or operation.subresource:
             return
-        if operation.type == (WORKLOAD, "synctargets"):
+        if operation.type == SYNC_TARGETS.group_resource:
             await self._sync_target(operation)
         elif operation.type == (SCHEDULING, "locations"):
             self._location(operation)
@@ -97,11 +98,7 @@ class ComputeRules:
                 "annotations": {PATH_ANNOTATION: self._state.path_of(cluster)},
             },
             "spec": {
-                "resource": {
-                    "group": WORKLOAD,
-                    "resource": "synctargets",
-                    "version": "v1alpha1",
-                },
+                "resource": SYNC_TARGETS._asdict(),
                 "instanceSelector": {},
             },
             "status": {"instances": 1, "availableInstances": 0},

@@ -23,7 +23,7 @@ from skerry.api.edge_identity import (
     EdgeName,
     account_name,
 )
-from skerry.api.kcp.compute import WORKLOAD
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.edges.scope import NOTHING, Scope, scope_of, united
@@ -38,7 +38,7 @@ from skerry.server.workspaces.state import HubState, entries_of
 from skerry.store.base import Store
 
 # Whichever export they come from: there is one workload API, but a hub may have several providers.
-_SYNC_TARGETS = type_prefix(WORKLOAD, "synctargets")[:-1]
+_SYNC_TARGETS = type_prefix(*SYNC_TARGETS.group_resource)[:-1]
 _SYNCER_CONFIGS = type_prefix(*SYNCER_CONFIGS.group_resource)[:-1]
 # Edges of a fleet get the same configuration; most specs are equal.
 _SPECS = 256
