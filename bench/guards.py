@@ -5,6 +5,9 @@ and a guarded edit of a placement cost more than unguarded ones, charges to book
 admitted, so the worst case is measured: every placement touched is charged. Processor time, which
 is all the time it takes where nobody else wants the processor: nothing in it waits.
 
+Then a careless script against a hub and an edge scheduler, each a process: it relabels 4,000
+Locations of one placement, one after another.
+
     python -m bench guards
 """
 
@@ -20,8 +23,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from bench.edge_hub import EDGE, Shares, body, connected, controlling, for_each
+from bench.placement_hub import Bench
 from bench.report import Row
-from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS
+from bench.servers import ours
+from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS, SINGLE_PLACEMENT_SLICES
+from skerry.api.errors import Conflict, ServiceUnavailable
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupVersionResource
@@ -31,6 +38,7 @@ from skerry.app.guard_index import GuardedPlacements
 from skerry.app.guard_requests import GuardedRequests
 from skerry.kit import garbage
 from skerry.kit.clock import SystemClock
+from skerry.runtime.client import Client
 from skerry.scheduler.placement import location_chooser
 from skerry.server.admission.operation import Operation, Verb
 from skerry.server.codec import encode
@@ -43,12 +51,13 @@ from skerry.store.memory import MemoryStore
 _SUITE = "guards"
 _LOCATIONS, _PLACEMENTS, _ROUNDS = 10_000, 1_000, 2_000
 _SITES = 500
+_SCRIPTED, _BUDGET = 4_000, 50
 _IMW, _SHOP = "imw", "shop"
 
 
 def run() -> list[Row]:
     """Measure everything."""
-    return asyncio.run(_measured())
+    return [*asyncio.run(_measured()), *_script()]
 
 
 async def _measured() -> list[Row]:
@@ -165,6 +174,51 @@ def _operation(
         warnings=[],
     )
     return Operation(cast(Any, call), verb, new, old)
+
+
+def _script() -> list[Row]:
+    """Measure what of a placement is left when a script has relabelled all it goes to."""
+    with ours("hub", ["--init"]) as hub, controlling(hub, "edge-scheduler") as scheduler:
+        return asyncio.run(_relabelled(hub.kubeconfig, Shares(hub, scheduler)))
+
+
+async def _relabelled(kubeconfig: Path, shares: Shares) -> list[Row]:
+    async with connected(kubeconfig) as client:
+        bench = Bench(client, "root:inventory", "root:workload", shares)
+        await bench.prepare()
+        await for_each(_SCRIPTED, lambda number: _sited(bench, number), 32)
+        budget = {"of": "DestinationsRemoved", "max": _BUDGET, "window": "1h"}
+        guard = body(EDGE, "PlacementGuard", "fleet", spec={"budgets": [budget]})
+        async with bench.following():
+            await bench.place("web", {"group": "all"}, _SCRIPTED)
+            owner = client.at("", bench.workload)
+            await owner.create(PLACEMENT_GUARDS, guard)
+            refused = 0
+            began = time.perf_counter()
+            for number in range(_SCRIPTED):
+                refused += not await _moved(client.at("", bench.inventory), number)
+            taken = time.perf_counter() - began
+            # Admitted, refused or held: the scheduler has had the time to do what it will do.
+            await asyncio.sleep(5)
+            pieces = (await owner.list(SINGLE_PLACEMENT_SLICES)).items
+    lost = _SCRIPTED - sum(len(each.get("destinations") or ()) for each in pieces)
+    name = f"lost by a script that relabels {_SCRIPTED:,} Locations"
+    note = f"{refused:,} requests refused, {taken / _SCRIPTED * 1e3:.1f} ms each"
+    return [Row(_SUITE, name, lost, "", f"≤ {_BUDGET}", lost <= _BUDGET, note)]
+
+
+async def _sited(bench: Bench, number: int) -> None:
+    await bench.site(number, "all")
+
+
+async def _moved(client: Client, number: int) -> bool:
+    """Relabel a Location; return whether that was admitted."""
+    change = {"metadata": {"labels": {"group": "none"}}}
+    try:
+        await client.patch(LOCATIONS, f"site-{number}", change)
+    except (Conflict, ServiceUnavailable):
+        return False
+    return True
 
 
 def _kilobytes() -> int:
