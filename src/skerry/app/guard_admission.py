@@ -14,7 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_GUARDS
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    PLACEMENT_GUARDS,
+    SINGLE_PLACEMENT_SLICES,
+    edge_placement_ref,
+    placement_of_slice,
+)
 from skerry.api.errors import Forbidden
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object, labels_of
@@ -30,7 +36,7 @@ from skerry.app.guard_requests import (
 )
 from skerry.logic.fleet.guards.book import DESTINATIONS, has_finalizer
 from skerry.logic.fleet.guards.budget import Excess, Rule, rules_of
-from skerry.logic.fleet.guards.loosening import is_looser
+from skerry.logic.fleet.guards.loosening import is_looser, stricter_measures
 from skerry.logic.fleet.guards.spec import ADDED, REMOVED, Guard, guard_of
 from skerry.logic.fleet.guards.token import member
 from skerry.logic.fleet.placement.records import (
@@ -43,6 +49,7 @@ from skerry.logic.fleet.placement.records import (
     placement_of,
     sync_target_of,
 )
+from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.placement.whatif import (
     Change,
     Difference,
@@ -55,6 +62,7 @@ from skerry.server.admission.operation import Operation
 
 _GUARDS = PLACEMENT_GUARDS.group_resource
 _PLACEMENTS = EDGE_PLACEMENTS.group_resource
+_SLICES = SINGLE_PLACEMENT_SLICES.group_resource
 _LOCATIONS = LOCATIONS.group_resource
 _SYNC_TARGETS = SYNC_TARGETS.group_resource
 _WORKSPACES = WORKSPACES.group_resource
@@ -86,7 +94,7 @@ class GuardAdmission:
     """See the module's text."""
 
     TYPES: ClassVar = frozenset(
-        map(tuple, (_GUARDS, _PLACEMENTS, _LOCATIONS, _SYNC_TARGETS, _WORKSPACES))
+        map(tuple, (_GUARDS, _PLACEMENTS, _SLICES, _LOCATIONS, _SYNC_TARGETS, _WORKSPACES))
     )
 
     def __init__(self, requests: GuardedRequests) -> None:
@@ -98,6 +106,10 @@ class GuardAdmission:
             return
         if operation.type == _GUARDS:
             _check_guard(operation)
+            self._warn_of_stricter(operation)
+            return
+        if operation.type == _SLICES:
+            await self._slice(operation)
             return
         deletes_workspace = operation.type == _WORKSPACES and operation.verb == "DELETE"
         changes = list(() if deletes_workspace else _changes(operation))
@@ -110,6 +122,29 @@ class GuardAdmission:
         differences = what_if(self._index.table, changes)
         if differences:
             self._requests.settle(operation, await self._assess(operation, differences))
+
+    def _warn_of_stricter(self, operation: Operation) -> None:
+        """Warn of guards for all that are stricter than one beside placements would be."""
+        cluster, guards = operation.call.info.cluster, self._index.guards
+        if operation.verb == "DELETE" or cluster == guards.provider:
+            return
+        own = guard_of(stamped(operation.obj, cluster))
+        for each in guards:
+            if each.ref.cluster == guards.provider:
+                for measure in stricter_measures(each, own):
+                    operation.warn(f"{measure}: PlacementGuard {each.name} is stricter, and counts")
+
+    async def _slice(self, operation: Operation) -> None:
+        """Assess a slice that a person takes destinations from: until it is mended, they go."""
+        if operation.call.view or operation.verb == "CREATE":
+            return
+        old = operation.old or operation.obj
+        stays = set() if operation.verb == "DELETE" else set(destinations_in(operation.obj))
+        lost = tuple(each for each in destinations_in(old) if each not in stays)
+        ref = edge_placement_ref(operation.call.info.cluster, placement_of_slice(old))
+        if lost and ref in self._index.placements:
+            found = await self._assess(operation, [Difference(ref, (), lost)])
+            self._requests.settle(operation, found)
 
     async def _assess(self, operation: Operation, differences: Sequence[Difference]) -> Assessment:
         found, asked = Assessment(), _Asked()

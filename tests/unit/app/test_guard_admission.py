@@ -7,12 +7,14 @@ from pathlib import Path
 
 from tests.kit.server.guarded import (
     CONFIRM,
+    EDGE,
     GUARDS,
     NAMESPACES,
     PLACEMENTS,
     asked,
     book,
     furnished,
+    guard,
     patch,
     placement,
     relabel,
@@ -233,3 +235,35 @@ async def test_nobody_but_controllers_writes_into_a_book(tmp_path: Path) -> None
         other = {"matchingLocationCount": 5, "specGeneration": 1}
         reply = await patch(hub, "root:shop", path, {}, "dora-token", status=other)
         assert reply.status == 200, reply.body
+
+
+async def test_a_guard_beside_a_placement_that_is_looser_is_warned_of(tmp_path: Path) -> None:
+    async with furnished(tmp_path, budgets=[_REMOVED]) as hub:
+        for number, warned in ((100, True), (1, False)):
+            looser = guard(budgets=[{**_REMOVED, "max": number}])
+            looser["metadata"] = {"name": f"own-{number}"}
+            reply = await asked(hub, "kcp-admin", "POST", f"/clusters/root:shop{GUARDS}", looser)
+            assert reply.status == 201, reply.body
+            texts = [text for name, text in reply.headers if name.lower() == "warning"]
+            text = "DestinationsRemoved: PlacementGuard fleet is stricter, and counts"
+            assert any(text in each for each in texts) == warned
+
+
+async def test_who_takes_destinations_from_a_slice_is_asked_like_anybody(tmp_path: Path) -> None:
+    async with furnished(tmp_path, budgets=[_REMOVED]) as hub:
+        entries = [
+            {"cluster": "imw", "locationName": f"l{n}", "syncTargetName": f"t{n}",
+             "syncTargetUID": f"u{n}"}
+            for n in range(6)
+        ]  # fmt: skip
+        piece = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "SinglePlacementSlice",
+                 "metadata": {"name": "web"}, "destinations": entries}  # fmt: skip
+        slices = f"{EDGE}/singleplacementslices"
+        await hub.create("root:shop", slices, piece)
+        path = f"{slices}/web"
+        less = await patch(hub, "root:shop", path, {}, destinations=entries[:5])
+        assert less.status == 200, less.body
+        refused = await asked(hub, "kcp-admin", "DELETE", f"/clusters/root:shop{path}")
+        assert refused.status == 409, refused.body
+        assert "removals of placement root:shop|web to 6" in refused.body["message"]
+        assert len(await book(hub)) == 1

@@ -23,6 +23,18 @@ def is_looser(old: Guard, new: Guard) -> bool:
     )
 
 
+def stricter_measures(old: Guard, new: Guard) -> list[str]:
+    """Return what *new* counts more loosely than *old*, which counts beside it."""
+    return sorted(
+        {
+            budget.of
+            for budget in old.budgets
+            for each in new.budgets
+            if old.enforces and each.of == budget.of and not _covers(each, budget)
+        }
+    )
+
+
 def _covers(new: Budget, old: Budget) -> bool:
     """Tell whether everything that exceeds *old* exceeds *new* as well."""
     if new.of != old.of or strictest((new.action, old.action)) != new.action:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skerry.logic.fleet.guards.loosening import is_looser
+from skerry.logic.fleet.guards.loosening import is_looser, stricter_measures
 from skerry.logic.fleet.guards.spec import Guard, guard_of
 
 _BUDGET = {"of": "DestinationsRemoved", "max": 50, "percent": 5, "window": "10m"}
@@ -60,3 +60,11 @@ def test_what_lets_more_pass_is_looser(spec: dict[str, Any]) -> None:
 )
 def test_what_lets_no_more_pass_is_not_looser(spec: dict[str, Any]) -> None:
     assert not is_looser(guard(), guard(**spec))
+
+
+def test_what_a_guard_for_all_counts_more_strictly_is_named_once() -> None:
+    looser = guard(budgets=[{**_BUDGET, "max": 51}, {**_BUDGET, "window": "9m"}])
+    assert stricter_measures(guard(), looser) == ["DestinationsRemoved"]
+    assert stricter_measures(guard(), guard()) == []
+    assert stricter_measures(guard(), guard(budgets=[{"of": "ObjectsRemoved", "max": 9}])) == []
+    assert stricter_measures(guard(mode="Observe"), looser) == []
