@@ -36,6 +36,23 @@ def test_with_no_edges_to_see_the_fleet_says_how_to_join_one(
         assert not somebody.complaints
 
 
+def test_a_revoked_right_empties_the_view_at_once(browser: Browser, console: Console) -> None:
+    names = ("viewer", "-n", "default")
+    console.kubectl(INVENTORY, "create", "serviceaccount", *names)
+    rule = ("--verb=get,list,watch", "--resource=synctargets.workload.kcp.io")
+    console.kubectl(INVENTORY, "create", "clusterrole", "see-edges", *rule)
+    given = ("--clusterrole=see-edges", "--serviceaccount=default:viewer")
+    console.kubectl(INVENTORY, "create", "clusterrolebinding", "see-edges", *given)
+    token = console.kubectl(INVENTORY, "create", "token", *names).strip()
+    with tab(browser, console) as somebody:
+        page = somebody.open("login")
+        page.get_by_label("Or paste a token of a ServiceAccount").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("link", name="oslo")).to_be_visible()
+        console.kubectl(INVENTORY, "delete", "clusterrolebinding", "see-edges")
+        expect(page.get_by_role("heading", name="No edges yet")).to_be_visible()
+
+
 def test_an_edge_created_by_kubectl_appears_without_a_reload(
     signed_in: Tab, console: Console
 ) -> None:

@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from "./ui.js";
 import { connection, heardAt, retry, retryAt } from "./socket.js";
 import { Link } from "./router.js";
+import { comeBackHere } from "./session.js";
 import { age } from "./format.js";
 import { now } from "./marks.js";
 
@@ -37,7 +38,7 @@ export function ConnectionBanner() {
   const state = connection.value;
   if (state === "ended") {
     return html`<div class="banner" role="alert"><strong>Your session has ended.</strong> Nothing is asked any more; what you see is ${age((now.value - heardAt.value) / 1000)} old.
-      <a class="action" href="/console/login">Sign in again</a></div>`;
+      <a class="action" href="/console/login" onClick=${comeBackHere}>Sign in again</a></div>`;
   }
   if (state === "refused") {
     return html`<div class="banner" role="alert"><strong>The hub is newer or older than this page.</strong> <a class="action" href="">Reload</a></div>`;
