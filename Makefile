@@ -54,7 +54,7 @@ demo: $(RUN_STAMP) ## Play the example scenario (ONCE=1 tears down and exits; PO
 test collect sim e2e: export PYTHONDONTWRITEBYTECODE =
 
 test: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Run every test
-	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadgroup --no-loadscope-reorder --timeout 300 $(TEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal --timeout 300 $(TEST_ARGS)
 
 collect: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Compile the tests, and see that all of them load
 	@$(BIN)/python -m pytest --collect-only -qq > $(VENV)/collected || { tail -n 60 $(VENV)/collected; exit 1; }

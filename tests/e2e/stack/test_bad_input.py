@@ -154,7 +154,8 @@ def test_logs_that_are_to_be_json_are_json_throughout(tmp_path: Path) -> None:
     started = _run(tmp_path, "up", "--init", "--detach", *flags, *json_flags)
     try:
         assert started.returncode == 0, started.stderr
-        assert "skerry up ready at https://" in json.loads(started.stdout)["msg"]
+        ready, *_ = started.stdout.splitlines()
+        assert "skerry up ready at https://" in json.loads(ready)["msg"]
         # What supervises them speaks of an end in the same form.
         server, _ = json.loads((data / "controllers.json").read_text())["server"]
         os.kill(server, signal.SIGKILL)
