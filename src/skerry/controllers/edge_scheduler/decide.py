@@ -101,12 +101,7 @@ def decide(
     rolled = roll(observed)
     observed = rolled.observed
     given = assigned or rolled.assigned or {}
-    following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
-    wanted = _Wanted(
-        {member(each): each for each in observed.destinations},
-        given,
-        max(following, slots_in(observed.slices.values()).next),
-    )
+    wanted = _wanted(observed, given)
     if unasked and exceeds_floor(current.values(), wanted.destinations):
         return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
     found = pages(current, list(wanted.destinations), observed.page_names, limit)
@@ -136,6 +131,15 @@ def decide(
 def _departs(observed: Observed, current: Mapping[str, Sequence[int]]) -> bool:
     """Tell whether more is to go than goes unasked."""
     return exceeds_floor(current.values(), {member(each) for each in observed.destinations})
+
+
+def _wanted(observed: Observed, given: Mapping[int, Assigned]) -> _Wanted:
+    following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
+    return _Wanted(
+        {member(each): each for each in observed.destinations},
+        given,
+        max(following, slots_in(observed.slices.values()).next),
+    )
 
 
 def _earlier(*seconds: float | None) -> float | None:
