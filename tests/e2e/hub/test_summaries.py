@@ -155,8 +155,8 @@ def ask_the_fleet(shell: Shell) -> None:
     found = until(shell, get, lambda found: found.get("status", {}).get("rows") == rows)
     assert found["status"]["matched"] == 1
     assert shell("kubectl get sq -o name").split() == ["statusquery.edge.kcp.io/unhealthy"]
-    shell(f"cat > q.yaml <<'EOF'\n{json.dumps(query)}\nEOF")
-    assert shell("skerry query -f q.yaml -o csv").splitlines() == ["where", "guilder"]
+    piped = f"skerry query -f - -o csv <<'EOF'\n{json.dumps(query)}\nEOF"
+    assert shell(piped).splitlines() == ["where", "guilder"]
     refused = shell("skerry query deploy --filter '1 +'", code=1)
     assert "spec.filter" in refused
     assert "nothings" in shell("skerry query nothings.example.io", code=1)
