@@ -15,7 +15,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.runtime.client import Client
-from skerry.runtime.events import Key, Occurrence, RecentEntries, event_metadata
+from skerry.runtime.events import EventNames, Key, Occurrence, RecentEntries
 
 EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 
@@ -39,6 +39,7 @@ class EventSeries:
     def __init__(self, client: Client, instance: str) -> None:
         self._client = client
         self._instance = instance[:_INSTANCE_LIMIT]
+        self._names = EventNames()
         self._series: RecentEntries[_Series] = RecentEntries()
 
     def key(self, item: Occurrence) -> Key:
@@ -81,7 +82,7 @@ class EventSeries:
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": event_metadata(item.about, item.moment),
+            "metadata": self._names.metadata(item.about, item.moment),
             "eventTime": rfc3339_micro(item.moment),
             "reportingController": item.controller,
             "reportingInstance": self._instance,

@@ -252,6 +252,7 @@ class CoreEvents:
         self._clock = client.clock
         self._component = component
         self._host = host
+        self._names = EventNames()
         self._written: RecentEntries[_Written] = RecentEntries()
         self._similar: RecentEntries[_Similar] = RecentEntries()
         self._buckets: RecentEntries[_Bucket] = RecentEntries()
@@ -318,7 +319,7 @@ class CoreEvents:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": event_metadata(item.about, self._clock.now()),
+            "metadata": self._names.metadata(item.about, self._clock.now()),
             "involvedObject": item.about,
             "reason": item.reason,
             "message": message,
@@ -336,16 +337,23 @@ def _object_key(item: Occurrence) -> Key:
     return (item.cluster, *map(str, item.about.values()))
 
 
-def event_metadata(about: Object, moment: datetime) -> Object:
-    """Return the metadata of a new event about an object.
+class EventNames:
+    """Names events as client-go does: the object's, and the time in hexadecimal nanoseconds.
 
-    client-go's name: the object's, and the time in hexadecimal nanoseconds, which keeps them apart.
+    Clocks count in microseconds at best, and one decision says several things of an object: two
+    that are equally late are numbered on, or the server would refuse the second.
     """
-    stamp = int(moment.timestamp() * 1_000_000_000)
-    return {
-        "name": f"{about['name'][:200]}.{stamp:x}",
-        "namespace": about.get("namespace") or "default",
-    }
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def metadata(self, about: Object, moment: datetime) -> Object:
+        """Return the metadata of a new event about an object."""
+        self._last = max(self._last + 1, int(moment.timestamp() * 1_000_000_000))
+        return {
+            "name": f"{about['name'][:200]}.{self._last:x}",
+            "namespace": about.get("namespace") or "default",
+        }
 
 
 def reference(obj: Mapping[str, Any]) -> Object:

@@ -95,6 +95,14 @@ async def test_what_differs_in_who_acts_or_how_is_another_event() -> None:
 
 
 @virtual
+async def test_what_is_said_of_an_object_at_one_moment_are_events_of_their_own() -> None:
+    stage = await started()
+    for reason in ("Joined", "Left", "Held"):
+        await stage.happen(0, reason=reason)
+    assert sorted(event["reason"] for event in stage.events()) == ["Held", "Joined", "Left"]
+
+
+@virtual
 async def test_an_event_that_expired_at_the_server_begins_anew() -> None:
     stage = await started()
     await stage.happen(0)
