@@ -13,14 +13,17 @@ from tests.kit.browser.console import Console, Stack, Tab, sign_in, tab
 from tests.kit.browser.shop import furnish
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests of a worker."""
+    """One Chromium for all tests here of a worker.
+
+    No longer: playwright keeps a loop running, beside which no other test could run its own.
+    """
     with chromium() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One hub with console and controllers, and a shop on it, for all tests of a worker."""
     started = Stack(tmp_path_factory.mktemp("console"))
@@ -32,7 +35,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         started.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cookies(browser: Browser, console: Console) -> list[Any]:
     """What the administrator's browser has once they signed in."""
     return sign_in(browser, console)

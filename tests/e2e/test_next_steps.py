@@ -8,9 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,8 +25,8 @@ pytestmark = pytest.mark.long
 _LONG = 240
 
 
-def _commands(process: subprocess.Popen[str]) -> list[str]:
-    """Return what is printed between the two empty lines at the end."""
+def _commands(process: subprocess.Popen[str]) -> tuple[list[str], list[str]]:
+    """Return what is printed between the two empty lines at the end, and what before."""
     assert process.stdout is not None
     before: list[str] = []
     for line in process.stdout:
@@ -33,9 +36,23 @@ def _commands(process: subprocess.Popen[str]) -> list[str]:
     found: list[str] = []
     for line in process.stdout:
         if line == "\n":
-            return found
+            return found, before
         found.append(line.rstrip("\n"))
     raise AssertionError(f"the demo ended before its last lines: {before}")
+
+
+def _signed_in(link: str) -> Any:
+    """Follow the link to the console as its page does; return who is signed in."""
+    address = urlsplit(link)
+    origin = f"http://{address.netloc}"
+    ours = {"Origin": origin, "X-Skerry-Console": "1", "Content-Type": "application/json"}
+    code = json.dumps({"code": address.fragment.removeprefix("code=")}).encode()
+    asked = urllib.request.Request(f"{origin}/console/session", code, ours)
+    with urllib.request.urlopen(asked) as answer:
+        cookie = answer.headers["Set-Cookie"].partition(";")[0]
+    asked = urllib.request.Request(f"{origin}/console/session", headers={"Cookie": cookie})
+    with urllib.request.urlopen(asked) as answer:
+        return json.load(answer)
 
 
 def _bare_path(folder: Path) -> str:
@@ -56,7 +73,9 @@ def test_every_command_works_as_it_is_printed(tmp_path: Path) -> None:
         [SKERRY, "demo", "--ports", *ports], stdout=subprocess.PIPE, text=True, env=environment
     )
     try:
-        commands = _commands(demo)
+        commands, before = _commands(demo)
+        (link,) = [line.strip() for line in before if "/console/login#code=" in line]
+        assert _signed_in(link)["user"] == "kcp-admin"
         assert commands[0].startswith("export PATH=")
         assert commands[1].startswith("export KUBECONFIG=")
         for wanted in ("skerry status", "skerry edge list", "skerry fleet", "skerry explain",

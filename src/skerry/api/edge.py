@@ -364,8 +364,8 @@ REVISIONS: Final = "edge.kcp.io/revisions"
 
 # -- types of a mailbox ----------------------------------------------------------------------
 
-# On the SyncerConfig of a mailbox, by the translator: a new value says that the mailbox has got
-# types. An edge may not watch what brings them there.
+# On the SyncerConfig of a mailbox for a moment, by the translator: the mailbox has got types. An
+# edge may not watch what brings them there.
 TYPES_CHANGED: Final = "edge.kcp.io/types-changed"
 
 # -- history ---------------------------------------------------------------------------------

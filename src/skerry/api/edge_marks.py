@@ -152,7 +152,7 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.TYPES_CHANGED, "the SyncerConfig of a mailbox", "controllers", "resource version",
-        "A new value tells the syncer that the mailbox has got types.",
+        "Set for a moment, it tells the syncer that the mailbox has got types.",
     ),
     Mark(
         edge.OWNER_WORKSPACE, _COPY, "controllers", "logical cluster",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -46,14 +47,21 @@ async def login_link(settings: HubSettings) -> LoginLink:
     return LoginLink(document["url"], document["code"], document["expires"])
 
 
-async def proxied(settings: HubSettings, port: int, show: Callable[[str], None]) -> None:
-    """Lead a browser to the console through this machine until cancelled; *show* gets the link."""
+@asynccontextmanager
+async def console_proxy(settings: HubSettings, port: int) -> AsyncIterator[str]:
+    """Lead a browser to the console through this machine; yields the address that signs in."""
     link = await login_link(settings)
     config = load(settings.paths(), Overrides(context=settings.context))
     # The console shows the hub's own certificate, and asks for none.
     context = tls_context(replace(config, certificate=b"", key=b""))
     async with ConsoleProxy(Target(link.url, context)).listening(port) as url:
-        show(replace(link, url=url).address)
+        yield replace(link, url=url).address
+
+
+async def proxied(settings: HubSettings, port: int, show: Callable[[str], None]) -> None:
+    """Lead a browser to the console until cancelled; *show* gets the link."""
+    async with console_proxy(settings, port) as address:
+        show(address)
         await asyncio.Event().wait()
 
 

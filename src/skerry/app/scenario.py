@@ -8,10 +8,11 @@ only; each serves a page on a port of this machine, and its state comes back in 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import signal
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,14 +25,17 @@ from skerry.api.edge import (
     SYNCER_CONFIGS,
 )
 from skerry.api.edge_identity import EdgeName
-from skerry.api.errors import AlreadyExists
+from skerry.api.errors import AlreadyExists, ApiError
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app import edge_identity
+from skerry.app.console_login import console_proxy
 from skerry.app.demo import Disappointment, Narrator, appears, expect, play_until
 from skerry.app.edge_config import EdgeConfig, NodeConfig
 from skerry.app.edge_process import EdgeError, EdgeProcess
+from skerry.app.explain_names import Unanswered
+from skerry.app.hub_settings import HubSettings
 from skerry.app.next_steps import next_steps
 from skerry.app.scenario_objects import (
     COMMON,
@@ -51,6 +55,7 @@ from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.runtime.http import HttpTransport
 from skerry.runtime.kubeconfig import Overrides
+from skerry.runtime.transport import TransportError
 
 _PATIENCE_SECONDS = 60
 
@@ -352,13 +357,30 @@ async def run_scenario(scenario: Scenario, narrator: Narrator, *, once: bool) ->
         if held:
             narrator.say(f"All stages held after {clock.monotonic() - began:.1f} s.")
         if not once and held and not stopped.is_set():
-            narrator.say("Everything stays up until Ctrl-C. In another terminal, for example:")
-            for line in ("", *scenario.farewell(), ""):
-                narrator.say(line)
-            await stopped.wait()
+            async with _console(scenario, narrator):
+                narrator.say("Everything stays up until Ctrl-C. In another terminal, for example:")
+                for line in ("", *scenario.farewell(), ""):
+                    narrator.say(line)
+                await stopped.wait()
     finally:
         await scenario.close()
     return held
+
+
+@contextlib.asynccontextmanager
+async def _console(scenario: Scenario, narrator: Narrator) -> AsyncIterator[None]:
+    """Show the link to the console, and lead browsers there meanwhile."""
+    settings = HubSettings(str(scenario.stack.kubeconfig), "base", {}, PROVIDER)
+    async with contextlib.AsyncExitStack() as open_until_then:
+        try:
+            address = await open_until_then.enter_async_context(console_proxy(settings, 0))
+        except (Unanswered, ApiError, TransportError, OSError) as error:
+            narrator.say(f"There is no console to look at: {error}")
+        else:
+            narrator.say("The fleet in a browser, by a link that is good once, for a minute:")
+            narrator.say(f"  {address}")
+            narrator.say("Later: skerry console --proxy")
+        yield
 
 
 async def _to_its_end(start: Callable[[], object]) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from skerry.cli.demo import PlainNarrator, TerminalNarrator
 from skerry.cli.main import main
+from tests.kit.ports import free_ports
 
 
 def test_a_pipe_gets_one_plain_line_per_stop(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +48,8 @@ def test_a_command_stays_one_line_on_a_narrow_terminal() -> None:
 
 def test_the_state_of_an_earlier_run_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch()
-    ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(tmp_path)])
+    free = ["--ports", *map(str, free_ports(3))]
+    ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(tmp_path), *free])
     assert ended.exit_code == 1
     assert ended.output == (
         f"Error: {tmp_path} holds the state of an earlier run: remove it, or name another folder\n"

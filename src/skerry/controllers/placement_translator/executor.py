@@ -128,9 +128,10 @@ class MailboxExecutor(Executor):
         return outcomes
 
     async def _report_types(self, outcomes: list[Outcome]) -> None:
-        """Have the SyncerConfig say that the mailbox has got types; who reads it may not see why.
+        """Have the SyncerConfig say for a moment that the mailbox has got types.
 
-        A syncer that does not hear of them asks by itself, though not as soon.
+        Whoever reads it may not see why. A syncer that does not hear of them asks by itself, though
+        not as soon.
         """
         brought = [
             each
@@ -144,10 +145,20 @@ class MailboxExecutor(Executor):
         last = brought[-1]
         version = str(last.object["metadata"].get("resourceVersion", "")) if last.object else ""
         config = Target(SYNCER_CONFIGS, SYNCER_CONFIG_NAME, cluster=target_of(last.action).cluster)
-        patch = {"metadata": {"annotations": {TYPES_CHANGED: version}}}
-        action = Patch(config, patch, "TypesChanged", absent_is_fine=True)
+        knocks = [
+            Patch(
+                config,
+                {"metadata": {"annotations": {TYPES_CHANGED: value}}},
+                "TypesChanged",
+                absent_is_fine=True,
+            )
+            for value in (version, None)
+        ]
         try:
-            await super().execute(Plan([action]))
+            for knock in knocks:
+                (outcome,) = await super().execute(Plan([knock]))
+                if outcome.object is None:
+                    return  # there is no SyncerConfig, and so nobody who waits
         except (ApiError, TransportError) as error:
             _log.debug("types were not reported to the syncer", key=config.cluster, error=error)
 

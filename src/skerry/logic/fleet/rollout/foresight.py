@@ -13,6 +13,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from skerry.api.edge import CUT
 from skerry.logic.fleet.rollout.advance import UNDER_WAY
 from skerry.logic.fleet.rollout.assign import groups_of
 from skerry.logic.fleet.rollout.spec import RolloutSpec, Wave
@@ -151,7 +152,7 @@ def _holds(given: Prospect) -> Iterator[str]:
     if spec.force:
         yield f"spec.force keeps everybody at revision {spec.force}"
     if given.manual:
-        yield "settle.mode is Manual: a revision is cut when somebody annotates edge.kcp.io/cut"
+        yield f"settle.mode is Manual: a revision is cut when somebody annotates {CUT}"
     if spec.paused:
         yield "spec.paused is true"
     if state.phase == SETTLING:
