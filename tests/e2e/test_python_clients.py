@@ -186,8 +186,13 @@ class Informer:
         while self.changes.get(timeout=60) != (kind, name):
             pass
 
-    def stop(self) -> None:
+    def stop(self, kubectl: Kubectl) -> None:
+        """End the thread and its connections; a watch that waits ends with its next event."""
         self._stopped.set()
+        kubectl("create", "configmap", "last")
+        self._thread.join(timeout=60)
+        assert not self._thread.is_alive()
+        self._core.api_client.close()
 
 
 def test_an_informer_survives_restarts_and_kills(
@@ -205,7 +210,7 @@ def test_an_informer_survives_restarts_and_kills(
         informer.seen("ADDED", f"after-{number}")
     kubectl("delete", "configmap", "before-0")
     informer.seen("DELETED", "before-0")
-    informer.stop()
+    informer.stop(kubectl)
     assert informer.relists == 1
     assert {"after-0", "after-1", "after-2", "before-1"} <= informer.objects.keys()
 
@@ -229,7 +234,7 @@ async def test_an_informer_that_slept_through_a_compaction_lists_again(
     await compact(own_server.data_dir)
     own_server.start()
     informer.seen("LISTED", "")
-    informer.stop()
+    informer.stop(kubectl)
     assert 410 in informer.problems
     assert "meanwhile" in informer.objects
     assert "early" not in informer.objects

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -228,7 +229,7 @@ class Binding(AnsweringTransport):
     """A server that binds, and keeps what else it is sent."""
 
     def __init__(self, *, has_config: bool = True) -> None:
-        self.patches: list[tuple[str, object]] = []
+        self.patches: list[tuple[str, Any]] = []
         self._has_config = has_config
 
     async def request(
