@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
@@ -66,8 +67,19 @@ def _bare_path(folder: Path) -> str:
     return ":".join([str(folder), *others])
 
 
-def test_every_command_works_as_it_is_printed(tmp_path: Path) -> None:
-    environment = {"PATH": _bare_path(tmp_path / "bin"), "HOME": str(tmp_path)}
+@pytest.fixture
+def own_temporary() -> Iterator[str]:
+    """A temporary folder in which no other demo of this machine is found; its path is short."""
+    with tempfile.TemporaryDirectory(prefix="own-") as folder:
+        yield folder
+
+
+def test_every_command_works_as_it_is_printed(tmp_path: Path, own_temporary: str) -> None:
+    environment = {
+        "PATH": _bare_path(tmp_path / "bin"),
+        "HOME": str(tmp_path),
+        "TMPDIR": own_temporary,
+    }
     ports = [str(port) for port in free_ports(3)]
     demo = subprocess.Popen(
         [SKERRY, "demo", "--ports", *ports], stdout=subprocess.PIPE, text=True, env=environment
