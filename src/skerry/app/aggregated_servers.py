@@ -162,17 +162,14 @@ class AggregatedServers:
     ) -> Answer:
         transport = self._transport(version, address, port)
         transport.lines = asked.lines
-        stack = contextlib.AsyncExitStack()
-        try:
-            stream = await stack.enter_async_context(
+        async with contextlib.AsyncExitStack() as opening:
+            stream = await opening.enter_async_context(
                 transport.stream(asked.method, asked.path, asked.query, body=asked.body)
             )
             pieces = aiter(stream)
             held: list[bytes] = []
             whole = not asked.is_watch and await _gathered(pieces, held)
-        except BaseException:
-            await stack.aclose()
-            raise
+            stack = opening.pop_all()
         media = stream.headers.get("content-type", "")
         headers = returned(stream.headers)
         if whole:

@@ -11,12 +11,8 @@ import click
 
 from skerry.app.console_login import console_sessions, end_session, login_link, proxied
 from skerry.cli.columns import print_columns
-from skerry.cli.common_flags import with_flags
-from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings
-
-
-def _hub_flags(command: Any) -> Any:
-    return with_flags(command, FIND_HUB)
+from skerry.cli.common_flags import output_flag
+from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
 
 
 @click.group(
@@ -43,7 +39,7 @@ Examples:
     show_default=True,
     help="Port of --proxy; 0 takes any free one.",
 )
-@_hub_flags
+@finds_hub
 @click.pass_context
 def console(
     caller: click.Context, /, opens: bool, proxy: bool, proxy_port: int, **flags: Any
@@ -72,8 +68,8 @@ def console(
 
 
 @console.command("sessions")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-@_hub_flags
+@output_flag("text", "json")
+@finds_hub
 def sessions(output: str, **flags: Any) -> None:
     """List the sessions of the console: your own, or all for the hub's administrators."""
     settings = hub_settings(flags)
@@ -87,7 +83,7 @@ def sessions(output: str, **flags: Any) -> None:
 
 @console.command("revoke")
 @click.argument("session")
-@_hub_flags
+@finds_hub
 def revoke(session: str, **flags: Any) -> None:
     """End the session ID; whatever is open in it closes at once."""
     settings = hub_settings(flags)
