@@ -35,6 +35,7 @@ from skerry.server.conversion import Conversions
 from skerry.server.documents import Documents
 from skerry.server.extensions import ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Request, Response, Stream
+from skerry.server.observed import ObservedObjects
 from skerry.server.offload.offload import Offload
 from skerry.server.open_streams import OpenStreams, Right
 from skerry.server.request.call import Call
@@ -136,7 +137,9 @@ class Flow(Protocol):
 
 
 class Aggregated(Protocol):
-    """What other servers serve in this one's name."""
+    """What other servers serve in this one's name; nothing while there are no *services*."""
+
+    services: ObservedObjects
 
     async def answer(
         self, request: Request, info: RequestInfo, user: User, types: TypeSet
@@ -200,7 +203,7 @@ class Engine:
 
     async def handle(self, request: Request) -> Answer:
         """Answer *request*; every refusal is an answer too."""
-        info = RequestInfo(path=request.path, verb=request.method.lower())
+        info: RequestInfo | None = None
         user: User | None = None
         route: Route | None = None
         served = True
@@ -220,10 +223,12 @@ class Engine:
                 answer.run = self.streams.guarded(rights, answer.run, answer.recheck)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
-            served = self._serves(info, route)
+            served = info is not None and self._serves(info, route)
         except StoreError as error:
             answer = error_answer(_store_failure(error))
-            served = self._serves(info, route)
+            served = info is not None and self._serves(info, route)
+        if info is None:
+            info = RequestInfo(path=request.path, verb=request.method.lower())
         if self._identity is not None:
             _sign(answer, self._identity())
         self._recorder.finished(request, info, user, answer, served=served)
@@ -273,8 +278,9 @@ class Engine:
 
     async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
         types = route.types or self._catalogue.types(info.cluster)
-        if self._handlers.aggregated is not None:
-            answer = await self._handlers.aggregated.answer(request, info, user, types)
+        aggregated = self._handlers.aggregated
+        if aggregated is not None and aggregated.services.by_place:
+            answer = await aggregated.answer(request, info, user, types)
             if answer is not None:
                 return answer
         if not info.is_resource:
@@ -289,16 +295,19 @@ class Engine:
         call = Call(request, info, acting, resource, types, route.labels, route.visible, route.view)
         if info.verb in _CREATING:
             call.require = partial(self._require, user, info, route)
-        single = info.name or info.verb == "create"
         # A key without a name stands for what is about to be created there.
-        if single and route.named is not None and not route.named(call.key().path()):
+        if (
+            route.named is not None
+            and (info.name or info.verb == "create")
+            and not route.named(call.key().path())
+        ):
             raise call.not_found()
         handler = self._handler(call)
         if resource.webhook is None or self._conversions is None:
             answer = await handler(call)
         else:
             answer = await self._conversions.run(call, lambda: handler(call))
-        if request.headers.get("prefer") == _MINIMAL and info.verb in _WRITES:
+        if info.verb in _WRITES and request.headers.get("prefer") == _MINIMAL:
             answer = _without_body(answer)
         return _with_warnings(answer, call.warnings) if call.warnings else answer
 

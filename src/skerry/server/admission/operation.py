@@ -82,7 +82,11 @@ class Validations:
 
     @property
     def is_idle(self) -> bool:
-        return all(part.is_idle for part in self._parts)
+        # Asked at every write; a generator would cost as much as the answers.
+        for part in self._parts:  # noqa: SIM110
+            if not part.is_idle:
+                return False
+        return True
 
     async def validate(self, operation: Operation, seen: Callable[[], Object]) -> None:
         for part in self._parts:

@@ -81,7 +81,7 @@ class AggregatedApis:
     ) -> Answer | None:
         """Answer a request that another server is asked for; None for any other."""
         path = info.path
-        if not self.services.by_place or not path.startswith(("/apis", "/openapi/v3")):
+        if not path.startswith(("/apis", "/openapi/v3")):
             return None
         versions = self.versions(types)
         if not versions:

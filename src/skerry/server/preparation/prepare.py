@@ -289,8 +289,9 @@ def refuse_invalid(
     errors: list[FieldError] = validate_metadata(
         obj, resource.info.namespaced, resource.check_name, old
     )
-    if not resource.custom and not takes_any_finalizer(resource.info.group_resource):
-        errors += unqualified_finalizer_errors(obj)
+    finalizers = obj["metadata"].get("finalizers")
+    if finalizers and not (resource.custom or takes_any_finalizer(resource.info.group_resource)):
+        errors += unqualified_finalizer_errors(finalizers)
     if old is None:
         errors += resource.validate_create(obj)
     elif part is not None:

@@ -167,7 +167,10 @@ def _volume_secrets(spec: dict[str, Any], namespace: str) -> list[_Place]:
 
 
 class NodeAuthorizer:
-    """Decides for kubelets; what it does not allow, and everybody else, *below* decides."""
+    """Allows kubelets what their nodes need, beside what *below* allows anybody.
+
+    Below is asked first: nearly everybody who asks is no kubelet, and need not be looked at.
+    """
 
     def __init__(self, graph: NodeGraph, below: Authorizer) -> None:
         self._graph = graph
@@ -175,14 +178,16 @@ class NodeAuthorizer:
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         """Decide; see the protocol."""
+        decision = self._below.authorize(user, attributes)
+        if decision.allowed:
+            return decision
         node = node_of(user)
         if not node:
-            return self._below.authorize(user, attributes)
+            return decision
         why = self._refusal(node, attributes)
         if why is None:
             return _ALLOWED
-        decision = self._below.authorize(user, attributes)
-        return decision if decision.allowed or not why else Decision(False, why)
+        return Decision(False, why) if why else decision
 
     def _refusal(self, node: str, asked: Attributes) -> str | None:
         """Return why the node's kubelet may not, None if it may; empty is no opinion."""

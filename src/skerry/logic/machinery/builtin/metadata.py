@@ -170,13 +170,12 @@ def takes_any_finalizer(kind: GroupResource) -> bool:
     return kind.group in _LAX_GROUPS or kind == GroupResource("", "events")
 
 
-def unqualified_finalizer_errors(obj: Object) -> Errors:
-    """Return the finalizers that are neither qualified by a domain nor Kubernetes' own.
+def unqualified_finalizer_errors(finalizers: Sequence[str]) -> Errors:
+    """Return those *finalizers* that are neither qualified by a domain nor Kubernetes' own.
 
     For the kinds of most built-in groups only; ``validate_metadata`` is for all.
     """
     text = "name is neither a standard finalizer name nor is it fully qualified"
-    finalizers = (obj.get("metadata") or {}).get("finalizers") or ()
     return [
         FieldError.invalid(f"metadata.finalizers[{number}]", name, text)
         for number, name in enumerate(finalizers)

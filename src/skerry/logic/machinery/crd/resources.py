@@ -102,7 +102,8 @@ def _built(crd: Raw, definitions: Definitions | None) -> list[Resource]:
 
 def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resource:
     info = _info(crd, version)
-    raw = schema_of(version) or {
+    own = schema_of(version)
+    raw = own or {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     }
@@ -121,7 +122,7 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         selectable_fields=_selectable(version),
         scale=_scale(version),
         custom=True,
-        since=0 if _may_fill(schema_of(version)) or len(definition.versions_of(crd)) > 1 else None,
+        since=0 if _may_fill(own) or len(definition.versions_of(crd)) > 1 else None,
     )
 
 
