@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,6 +101,35 @@ def test_a_state_is_filtered_by_its_count(looking: Tab) -> None:
     expect(page).to_have_url(re.compile(r"/console/fleet\?status=away$"))
     away.click()
     expect(page.locator(".item").first).to_contain_text("unhealthy")
+
+
+def test_a_killed_hub_shows_a_banner_and_its_return_resumes_without_a_reload(
+    looking: Tab, stores: Console
+) -> None:
+    page = looking.open("fleet?q=store-0013")
+    row = page.locator(".item")
+    expect(row).to_have_count(1)
+    page.evaluate("window.sameDocument = true")
+    stores.hub.stop(signal.SIGKILL)
+    banner = page.get_by_role("alert").filter(has_text="Disconnected from the hub.")
+    expect(banner).to_contain_text("nothing can be changed")
+    # What is known stays, in grey.
+    expect(row).to_have_count(1)
+    expect(page.locator("main.offline")).to_have_count(1)
+    stores.start()
+    looking.is_live()
+    expect(banner).to_have_count(0)
+    stores.kubectl(WORKSPACE, "label", "synctarget", "store-0013", "after=all")
+    page.get_by_role("searchbox", name="Filter").fill("after=all")
+    expect(row).to_contain_text("store-0013")
+    stores.kubectl(WORKSPACE, "label", "synctarget", "store-0013", "after-")
+    expect(page.get_by_role("heading", name="Nothing matches the filter")).to_be_visible()
+    assert page.evaluate("window.sameDocument")
+    # A browser says so by itself where nobody answers.
+    assert all(
+        "ERR_CONNECTION_REFUSED" in each or "WebSocket" in each for each in looking.complaints
+    )
+    looking.complaints.clear()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.kit.browser.aside import Aside, hub_aside
 from tests.kit.browser.console import Console, Tab, tab
 
 # Pages of other people: another site, and another port of the console's own host.
@@ -29,6 +32,33 @@ def test_a_login_link_signs_in_once(browser: Browser, console: Console) -> None:
         page = again.open(f"login#code={code}")
         expect(page.get_by_role("alert")).to_contain_text("code")
         assert page.context.cookies() == []
+
+
+@pytest.fixture(scope="module")
+def aside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aside]:
+    """Another hub, whose time can be moved."""
+    with hub_aside(tmp_path_factory.mktemp("aside")) as started:
+        yield started
+
+
+def test_a_code_of_another_hub_is_refused(stranger: Tab, aside: Aside) -> None:
+    page = stranger.open(f"login#code={aside.code()}")
+    expect(page.get_by_role("alert")).to_contain_text("the code is not good")
+    assert page.context.cookies() == []
+
+
+def test_a_code_is_refused_when_its_minute_is_over(browser: Browser, aside: Aside) -> None:
+    context = browser.new_context(ignore_https_errors=True)
+    page = context.new_page()
+    early, late = aside.code(), aside.code()
+    page.goto(f"{aside.url}/console/login#code={early}")
+    page.wait_for_url("**/console/fleet")
+    context.clear_cookies()
+    aside.pass_time(timedelta(minutes=1))
+    page.goto(f"{aside.url}/console/login#code={late}")
+    expect(page.get_by_role("alert")).to_contain_text("is older than a minute")
+    assert context.cookies() == []
+    context.close()
 
 
 def test_a_made_up_code_is_refused_in_a_sentence(stranger: Tab) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
 import orjson
 
 import skerry
@@ -51,7 +52,8 @@ from skerry.web.assets import read_assets
 from skerry.web.eyes import Eyes, Rights
 from skerry.web.feed import Feed
 from skerry.web.pace import Pace
-from skerry.web.sessions import Session, Sessions
+from skerry.web.session_files import SessionFiles
+from skerry.web.sessions import Kept, Session, Sessions
 from skerry.web.site import HEADERS, Around, Site
 
 log = Logger("console")
@@ -76,6 +78,15 @@ class HeldCredential:
         peer = Peer(certificate=self.certificate)
         shown = Request("GET", "/", headers=self.headers, peer=peer)
         return person(await self.authenticator.authenticate(shown, self.cluster))
+
+    def packed(self) -> bytes:
+        return msgspec.msgpack.encode((dict(self.headers), self.certificate, self.cluster))
+
+    @classmethod
+    def unpacked(cls, authenticator: Authenticator, packed: bytes) -> HeldCredential:
+        """Return the credential that was packed, to be shown to *authenticator*."""
+        kinds = tuple[dict[str, str], bytes | None, str]
+        return cls(authenticator, *msgspec.msgpack.decode(packed, type=kinds))
 
 
 def person(user: User) -> User:
@@ -117,7 +128,11 @@ class Console:
         self._recorder = recorder
         self._clock = clock
         self._pace = Pace(clock)
-        self.sessions = Sessions(clock, ids, self._ended)
+        kept = Kept(
+            SessionFiles(settings.data_dir / "console-sessions"),
+            lambda packed: HeldCredential.unpacked(authenticator, packed),
+        )
+        self.sessions = Sessions(clock, ids, self._ended, kept)
         self.url = ""
         # Counts changes of rights; what somebody may see is asked again whenever it differs.
         self.rights_version = 0

@@ -3,7 +3,8 @@
 A session is a credential that the server keeps for a browser. It is asked for whom it stands every
 time somebody uses the session, so a session ends with its credential: a token that lapses, an
 account that is deleted, a certificate that is revoked. What a browser holds are 256 random bits;
-the server keeps their digest only.
+the server keeps their digest only. Sessions outlive the server's process (``session_files``): one
+that was kept sleeps until its browser comes back with what opens it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,13 @@ from skerry.api.errors import TooManyRequests, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.user import User
+from skerry.web.session_files import (
+    NONCE_BYTES,
+    SessionFiles,
+    SessionRecord,
+    sealed,
+    unsealed,
+)
 
 # As long as a shift, and no longer than somebody is away from a screen.
 SESSION = timedelta(hours=8)
@@ -40,6 +48,27 @@ class Credential(Protocol):
     async def user(self) -> User:
         """Return whom the credential stands for now; raises Unauthorized once for nobody."""
 
+    def packed(self) -> bytes:
+        """Return the credential to be kept, as ``Kept.unpacked`` takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where sessions are kept, and what makes credentials of what was kept."""
+
+    files: SessionFiles
+    unpacked: Callable[[bytes], Credential]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sleeping:
+    """The credential of a session whose browser has not come back since the server started."""
+
+    record: SessionRecord
+
+    async def user(self) -> User:
+        raise Unauthorized("its browser has not come back")
+
 
 @dataclass(slots=True, eq=False)
 class Session:
@@ -47,7 +76,7 @@ class Session:
 
     id: str
     user: User
-    credential: Credential
+    credential: Credential | _Sleeping
     address: str
     began: datetime
     ends: datetime
@@ -66,13 +95,24 @@ class _Code:
 class Sessions:
     """Every code and every session of a hub."""
 
-    def __init__(self, clock: Clock, ids: IdSource, ended: Callable[[Session, str], None]) -> None:
-        """*ended* is called with each session that ends, and why."""
+    def __init__(
+        self,
+        clock: Clock,
+        ids: IdSource,
+        ended: Callable[[Session, str], None],
+        kept: Kept | None = None,
+    ) -> None:
+        """*ended* is called with each session that ends, and why; *kept* ones go on."""
         self._clock = clock
         self._ids = ids
         self._ended = ended
+        self._kept = kept
+        self._noted = clock.monotonic()
         self._codes: dict[bytes, _Code] = {}
         self._sessions: dict[bytes, Session] = {}
+        for record, used in kept.files.read() if kept is not None else ():
+            self._sessions[bytes.fromhex(record.digest)] = self._asleep(record, used)
+        self.expire()
 
     def issue(self, user: User, credential: Credential) -> tuple[str, datetime]:
         """Return a code that begins one session of *user*, and until when it is good."""
@@ -111,6 +151,9 @@ class Sessions:
             self._ids.uid(), user, credential, address, now, now + SESSION, self._clock.monotonic()
         )
         self._sessions[_digest(secret)] = session
+        if self._kept is not None:
+            packed = sealed(credential.packed(), secret, session.id, self._ids.bytes(NONCE_BYTES))
+            self._kept.files.put(_record(session, _digest(secret), packed))
         return secret, session
 
     async def find(self, secret: str) -> Session:
@@ -118,6 +161,8 @@ class Sessions:
         session = self._sessions.get(_digest(secret))
         if session is None:
             raise Unauthorized("no session: sign in with skerry console, or paste a token")
+        if isinstance(session.credential, _Sleeping):
+            self._wake(session, session.credential.record, secret)
         await self.check(session)
         session.used = self._clock.monotonic()
         return session
@@ -147,6 +192,8 @@ class Sessions:
         for key, each in list(self._sessions.items()):
             if each is session:
                 del self._sessions[key]
+                if self._kept is not None:
+                    self._kept.files.remove(session.id)
                 for close in list(session.closing):
                     close(reason)
                 self._ended(session, reason)
@@ -157,10 +204,40 @@ class Sessions:
             reason = self._lapsed(session)
             if reason:
                 self.end(session, reason)
+        self._note_uses()
 
     def all(self) -> Iterator[Session]:
         """Yield the sessions there are."""
         yield from self._sessions.values()
+
+    def _note_uses(self) -> None:
+        """Write down which sessions were used since this was last done."""
+        before, self._noted = self._noted, self._clock.monotonic()
+        if self._kept is None:
+            return
+        for session in self._sessions.values():
+            if session.used >= before:
+                ago = timedelta(seconds=self._noted - session.used)
+                self._kept.files.use(session.id, self._clock.now() - ago)
+
+    def _asleep(self, record: SessionRecord, used: datetime) -> Session:
+        ago = max(0.0, (self._clock.now() - used).total_seconds())
+        return Session(
+            record.id,
+            User(record.user, home=record.home),
+            _Sleeping(record),
+            record.address,
+            record.began,
+            min(record.ends, record.began + SESSION),
+            self._clock.monotonic() - ago,
+        )
+
+    def _wake(self, session: Session, record: SessionRecord, secret: str) -> None:
+        packed = unsealed(record, secret)
+        if packed is None or self._kept is None:
+            self.end(session, "what was kept of it cannot be opened")
+            raise Unauthorized("the session has ended: what was kept of it cannot be opened")
+        session.credential = self._kept.unpacked(packed)
 
     def _lapsed(self, session: Session) -> str:
         if self._clock.now() >= session.ends:
@@ -175,3 +252,17 @@ class Sessions:
 
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret[:_MAX_SECRET_LENGTH].encode("utf-8", "replace")).digest()
+
+
+def _record(session: Session, digest: bytes, packed: str) -> SessionRecord:
+    user = session.user
+    return SessionRecord(
+        session.id,
+        digest.hex(),
+        user.name,
+        user.home,
+        session.address,
+        session.began,
+        session.ends,
+        packed,
+    )

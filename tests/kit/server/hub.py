@@ -15,6 +15,7 @@ from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import Running, serving
 from skerry.kit import log
+from skerry.kit.clock import Clock
 from skerry.server.http.message import Request, Response, Stream
 from tests.kit.server.harness import MemorySender, Reply
 
@@ -148,6 +149,7 @@ async def running_hub(
     webhook_networks: tuple[str, ...] = (),
     console: bool = False,
     audit_log: Path | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Hub]:
     """Run a hub inside the context; *users* are further lines of its token file."""
     log.configure(verbosity=0, format="text")
@@ -164,7 +166,7 @@ async def running_hub(
         console_port=0 if console else None,
         audit_log=audit_log,
     )
-    async with serving(settings, hub_flavor(with_edge_provider=edge_provider)) as running:
+    async with serving(settings, hub_flavor(with_edge_provider=edge_provider), clock) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())
         tokens |= {"alice": "alice-token", "bob": "bob-token"}
         hub = Hub(running, tokens)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from skerry.api.errors import TooManyRequests, Unauthorized
 from skerry.kit.ids import SeededIds
 from skerry.server.user import User
-from skerry.web.sessions import Session, Sessions
+from skerry.web.session_files import SessionFiles
+from skerry.web.sessions import Kept, Session, Sessions
 
 ALICE = User("alice", groups=("staff",))
 
@@ -42,14 +44,18 @@ class Shown:
             raise Unauthorized
         return self.whom
 
+    def packed(self) -> bytes:
+        return b"alice's token"
+
 
 @dataclass
 class Place:
     clock: Hands = field(default_factory=Hands)
     ended: list[tuple[str, str]] = field(default_factory=list)
+    kept: Kept | None = None
 
     def __post_init__(self) -> None:
-        self.sessions = Sessions(self.clock, SeededIds(1), self.note)
+        self.sessions = Sessions(self.clock, SeededIds(1), self.note, self.kept)
 
     def note(self, session: Session, reason: str) -> None:
         self.ended.append((session.user.name, reason))
@@ -144,3 +150,73 @@ async def test_one_user_has_a_bounded_number_of_codes_and_sessions() -> None:
         place.sessions.begin(ALICE, Shown(), "")
     assert len(list(place.sessions.all())) == 32
     assert place.ended[0] == ("alice", "there are too many of this user")
+
+
+@dataclass
+class Hub:
+    """A server that starts again and again over the same files."""
+
+    folder: Path
+    clock: Hands = field(default_factory=Hands)
+    shown: Shown = field(default_factory=Shown)
+    unpacked: list[bytes] = field(default_factory=list)
+
+    def start(self) -> Place:
+        return Place(self.clock, kept=Kept(SessionFiles(self.folder), self.thaw))
+
+    def thaw(self, packed: bytes) -> Shown:
+        self.unpacked.append(packed)
+        return self.shown
+
+
+async def test_a_session_outlives_the_process(tmp_path: Path) -> None:
+    hub = Hub(tmp_path)
+    secret, session = hub.start().sessions.begin(ALICE, Shown(), "127.0.0.1")
+    again = hub.start()
+    assert [each.id for each in again.sessions.all()] == [session.id]
+    assert hub.unpacked == []
+    found = await again.sessions.find(secret)
+    assert (found.id, found.user, found.ends) == (session.id, ALICE, session.ends)
+    assert hub.unpacked == [b"alice's token"]
+    with pytest.raises(Unauthorized):
+        await again.sessions.find("another")
+
+
+async def test_a_session_that_was_revoked_stays_ended_in_the_next_process(tmp_path: Path) -> None:
+    hub = Hub(tmp_path)
+    first = hub.start().sessions
+    secret, session = first.begin(ALICE, Shown(), "")
+    first.end(session, "revoked")
+    with pytest.raises(Unauthorized):
+        await hub.start().sessions.find(secret)
+    secret, _ = first.begin(ALICE, Shown(), "")
+    again = hub.start().sessions
+    (asleep,) = again.all()
+    again.end(asleep, "revoked before its browser came back")
+    with pytest.raises(Unauthorized):
+        await hub.start().sessions.find(secret)
+
+
+async def test_time_passes_for_a_session_while_no_process_runs(tmp_path: Path) -> None:
+    hub = Hub(tmp_path)
+    place = hub.start()
+    secret, _ = place.sessions.begin(ALICE, Shown(), "")
+    hub.clock.at = 20 * 60
+    await place.sessions.find(secret)
+    place.sessions.expire()
+    hub.clock.at = 49 * 60
+    assert len(list(hub.start().sessions.all())) == 1
+    hub.clock.at = 50 * 60
+    assert hub.start().ended == [("alice", "nothing was done for thirty minutes")]
+    with pytest.raises(Unauthorized):
+        await hub.start().sessions.find(secret)
+
+
+async def test_a_kept_session_ends_with_its_credential(tmp_path: Path) -> None:
+    hub = Hub(tmp_path)
+    secret, _ = hub.start().sessions.begin(ALICE, Shown(), "")
+    hub.shown.whom = None
+    again = hub.start().sessions
+    with pytest.raises(Unauthorized, match="credential no longer holds"):
+        await again.find(secret)
+    assert list(tmp_path.iterdir()) == []

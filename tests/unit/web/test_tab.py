@@ -60,6 +60,9 @@ class Holds:
     async def user(self) -> User:
         return ALICE
 
+    def packed(self) -> bytes:
+        return b""
+
 
 @dataclass
 class Counter:

@@ -43,6 +43,9 @@ export function ConnectionBanner() {
   if (state === "refused") {
     return html`<div class="banner" role="alert"><strong>The hub is newer or older than this page.</strong> <a class="action" href="">Reload</a></div>`;
   }
+  if (state === "moved") {
+    return html`<div class="banner" role="alert"><strong>The hub has other data now.</strong> What you see is of a store that is not served here any more. <a class="action" href="">Reload</a></div>`;
+  }
   if (state !== "lost") return null;
   const wait = Math.max(0, Math.ceil((retryAt.value - now.value) / 1000));
   return html`<div class="banner" role="alert"><strong>Disconnected from the hub.</strong>${" "}

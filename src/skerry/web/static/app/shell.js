@@ -73,7 +73,7 @@ function Filter() {
 }
 
 function Connected() {
-  const words = { live: "live", connecting: "connecting", lost: "disconnected", ended: "signed out", refused: "other version" };
+  const words = { live: "live", connecting: "connecting", lost: "disconnected", ended: "signed out", refused: "other version", moved: "other data" };
   return html`<span class="connection connection-${connection.value}"><span aria-hidden="true">${connection.value === "live" ? "●" : "○"}</span> ${words[connection.value]}</span>`;
 }
 
@@ -127,7 +127,7 @@ export function Shell() {
   return html`
     <${Header} onPalette=${() => setPalette(true)} />
     <${ConnectionBanner} />
-    <main id="main" tabindex="-1" class=${connection.value === "lost" || connection.value === "ended" ? "offline" : ""}><${View} /></main>
+    <main id="main" tabindex="-1" class=${["live", "connecting"].includes(connection.value) ? "" : "offline"}><${View} /></main>
     <${Announcements} />
     <${GlobalKeys} onPalette=${() => setPalette(true)} />
     <${Help} />

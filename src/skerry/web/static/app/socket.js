@@ -11,7 +11,7 @@ const MAX_PAUSE_MS = 60_000;
 // A question nobody answered in this time has failed; the slowest honest answer is a what-if.
 const ANSWER_MS = 30_000;
 
-/** connecting: first try; live; lost: will retry; ended: the session is over; refused: other protocol. */
+/** connecting: first try; live; lost: will retry; ended: the session is over; refused: other protocol; moved: other data. */
 export const connection = signal("connecting");
 /** When the hub last said anything, in milliseconds of this machine. */
 export const heardAt = signal(Date.now());
@@ -89,6 +89,12 @@ function greeted(said) {
     socket?.close();
     return;
   }
+  // What is shown is of a store that is not there any more: nothing of it may be mixed with this one's.
+  if (hello.value && hello.value.store !== said.store) {
+    connection.value = "moved";
+    socket?.close();
+    return;
+  }
   hello.value = said;
   attempts = 0;
   connection.value = "live";
@@ -97,7 +103,7 @@ function greeted(said) {
 
 async function closed() {
   socket = null;
-  if (connection.value === "ended" || connection.value === "refused") return;
+  if (["ended", "refused", "moved"].includes(connection.value)) return;
   fail("the connection to the hub was lost");
   connection.value = "lost";
   if (await sessionOver()) return end();

@@ -1,0 +1,67 @@
+"""A hub inside the test's own process, whose clock a test can move while a browser looks at it.
+
+It runs in a thread: playwright's loop has the test's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from tests.kit.server.edges import MovedClock
+from tests.kit.server.hub import Hub, running_hub
+
+_PATIENCE_SECONDS = 60.0
+
+
+@dataclass
+class Aside:
+    """A hub with a console, and its clock."""
+
+    loop: asyncio.AbstractEventLoop
+    hub: Hub
+    clock: MovedClock
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return self.hub.running.console
+
+    def code(self) -> str:
+        """Return a new code of somebody here."""
+        asked = self.hub.ask("alice", "POST", "/skerry/console/codes")
+        answer = asyncio.run_coroutine_threadsafe(asked, self.loop).result(_PATIENCE_SECONDS)
+        return str(answer.body["code"])
+
+    def pass_time(self, passed: timedelta) -> None:
+        """Have that much time pass for this hub."""
+        self.clock.ahead += passed
+
+
+@contextmanager
+def hub_aside(folder: Path) -> Iterator[Aside]:
+    """Run a hub in a thread inside the context."""
+    started: list[Aside] = []
+    ready = threading.Event()
+
+    async def run() -> None:
+        clock = MovedClock()
+        async with running_hub(folder, console=True, clock=clock) as hub:
+            started.append(Aside(asyncio.get_running_loop(), hub, clock))
+            ready.set()
+            await started[0].left.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    thread.start()
+    assert ready.wait(_PATIENCE_SECONDS), "the hub did not start"
+    aside = started[0]
+    try:
+        yield aside
+    finally:
+        aside.loop.call_soon_threadsafe(aside.left.set)
+        thread.join(_PATIENCE_SECONDS)
