@@ -162,7 +162,7 @@ class Sessions:
         if session is None:
             raise Unauthorized("no session: sign in with skerry console, or paste a token")
         if isinstance(session.credential, _Sleeping):
-            self._wake(session, session.credential.record, secret)
+            self._reopen(session, session.credential.record, secret)
         await self.check(session)
         session.used = self._clock.monotonic()
         return session
@@ -232,7 +232,7 @@ class Sessions:
             self._clock.monotonic() - ago,
         )
 
-    def _wake(self, session: Session, record: SessionRecord, secret: str) -> None:
+    def _reopen(self, session: Session, record: SessionRecord, secret: str) -> None:
         packed = unsealed(record, secret)
         if packed is None or self._kept is None:
             self.end(session, "what was kept of it cannot be opened")
