@@ -168,9 +168,11 @@ class Server:
         await asyncio.sleep(seconds)
 
     @contextlib.asynccontextmanager
-    async def watch(self, path: str) -> AsyncIterator[MemorySender]:
+    async def watch(
+        self, path: str, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[MemorySender]:
         """Watch *path*; the sender's queue gets the events."""
-        answer = await self.answer("GET", path)
+        answer = await self.answer("GET", path, headers=headers)
         assert isinstance(answer, Stream), answer
         sender = MemorySender()
         async with asyncio.TaskGroup() as tasks:

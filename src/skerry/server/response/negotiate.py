@@ -33,11 +33,22 @@ _PLAIN = Negotiated()
 
 @short_text_cache(256)
 def negotiate(accept: str) -> Negotiated:
-    """Return the first clause of an Accept header that can be served.
+    """Return the first clause of an Accept header that can be served."""
+    return _first_served(accept, tables=True)
+
+
+@short_text_cache(64)
+def negotiate_without_tables(accept: str) -> Negotiated:
+    """Return the same for answers that cannot be Tables."""
+    return _first_served(accept, tables=False)
+
+
+def _first_served(accept: str, *, tables: bool) -> Negotiated:
+    """Return the first clause that can be served.
 
     Protobuf is answered with JSON, which every client that asks for it also reads. A clause that
     asks for a shape we do not know is passed over, as Kubernetes does, so that clients may list
-    newer ones first.
+    newer ones first; so is one that asks for a Table where none is to be had (*tables*).
     """
     if not accept:
         return _PLAIN
@@ -46,7 +57,7 @@ def negotiate(accept: str) -> Negotiated:
         media, *parameters = (part.strip() for part in clause.split(";"))
         media = media.lower()
         shape = _shape(parameters)
-        if shape is None:
+        if shape is None or (shape == "table" and not tables):
             continue
         if media in _JSON_TYPES:
             return Negotiated(shape=shape)

@@ -168,6 +168,21 @@ async def test_forms_we_do_not_have_are_not_acceptable() -> None:
 
 
 @virtual
+async def test_a_list_that_is_streamed_is_never_a_table() -> None:
+    streamed = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    async with serving() as server:
+        await server.create(MAPS, config_map("c"))
+        path = f"{MAPS}?{streamed}&allowWatchBookmarks=true"
+        refused = await server.get(path, headers=TABLE)
+        assert (refused.status, refused.body["reason"]) == (406, "NotAcceptable")
+        either = {"accept": f"{TABLE['accept']},application/json"}
+        async with server.watch(path, headers=either) as watch:
+            assert (await watch.lines.get())["object"]["kind"] == "ConfigMap"
+        async with server.watch(f"{MAPS}?watch=1&resourceVersion=0", headers=TABLE) as watch:
+            assert (await watch.lines.get())["object"]["kind"] == "Table"
+
+
+@virtual
 async def test_pretty_answers_are_for_people() -> None:
     async with serving() as server:
         await server.create(MAPS, config_map("c"))
