@@ -114,7 +114,8 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
         return []
     target = _target(row.item, cluster, row.gvr)
     if row.verdict is Verdict.DELETE:
-        return [Delete(target, NOT_PLACED, uid=row.uid)]
+        # Said, because some kinds would leave what they own to nobody.
+        return [Delete(target, NOT_PLACED, uid=row.uid, propagation="Background")]
     desired = row.render() if row.render is not None else {}
     if row.item == CONFIG:
         return _config_actions(target, desired["spec"], desired["note"], live)

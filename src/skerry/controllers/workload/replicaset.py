@@ -5,7 +5,8 @@ older kind differs in nothing but its selector, a plain map of labels, so both a
 (``SetKind``), run once for each.
 
 Invariants: a pod is deleted only while it is controlled by this set's uid. Pods that end are
-replaced; pods on their way out are neither counted nor touched.
+replaced; pods on their way out are neither counted nor touched. A set whose pods are refused says
+so in the condition ``ReplicaFailure`` until it has them all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,18 @@ from skerry.controllers.workload.events import (
     selector_of,
 )
 from skerry.controllers.workload.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
-from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
+from skerry.kit.timestamps import rfc3339
+from skerry.logic.machinery.conditions import condition_of
+from skerry.logic.machinery.plan import (
+    Action,
+    Announcement,
+    Create,
+    Delete,
+    Patch,
+    Plan,
+    Target,
+    Update,
+)
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
 from skerry.logic.workloads.pods import (
@@ -64,6 +76,7 @@ REPLICATION_CONTROLLER = SetKind(
     "ReplicationController",
     lambda owner: Selector.from_labels(owner["spec"].get("selector")),
 )
+FAILURE = "ReplicaFailure"
 # Pods created in one plan; the next look creates the rest.
 BURST = 500
 
@@ -147,14 +160,33 @@ def _status(observed: Observed, active: Sequence[Object], now: datetime) -> list
     # Zero is left out, except of the one field that is required.
     status: dict[str, Any] = {k: v for k, v in counts.items() if v or k == "replicas"}
     status["observedGeneration"] = owner["metadata"].get("generation", 0)
-    if old.get("conditions"):
-        status["conditions"] = old["conditions"]
+    conditions = old.get("conditions") or []
+    if len(active) >= int(spec.get("replicas", 1)):
+        conditions = _other_conditions(owner)
+    if conditions:
+        status["conditions"] = conditions
     if status == old:
         return []
     wanted = copy.deepcopy(owner)
     wanted["status"] = status
     target = TargetOf(observed.kind.gvr)(owner)
     return [Update(target, wanted, "StatusChanged", subresource="status")]
+
+
+def refused(kind: SetKind, owner: Object, why: str, now: datetime) -> Plan:
+    """Return what is written on a set whose pods are refused; the first reason stays."""
+    if condition_of((owner.get("status") or {}).get("conditions") or [], FAILURE) is not None:
+        return Plan()
+    said = {"type": FAILURE, "status": "True", "lastTransitionTime": rfc3339(now)}
+    failure = {**said, "reason": "FailedCreate", "message": why}
+    change = {"status": {"conditions": [*_other_conditions(owner), failure]}}
+    target = TargetOf(kind.gvr)(owner)
+    return Plan([Patch(target, change, FAILURE, subresource="status", absent_is_fine=True)])
+
+
+def _other_conditions(owner: Object) -> list[Object]:
+    conditions = (owner.get("status") or {}).get("conditions") or []
+    return [each for each in conditions if each.get("type") != FAILURE]
 
 
 def _next_look(owner: Object, active: Sequence[Object], now: datetime) -> float | None:
@@ -195,6 +227,11 @@ def build(context: ControllerContext, kind: SetKind = REPLICA_SET) -> Controller
     reconciler = Reconciler(
         observe,
         lambda observed: decide(observed, context.client.clock.now()),
-        event_recording_executor(context, kind.controller, overlay),
+        event_recording_executor(
+            context,
+            kind.controller,
+            overlay,
+            lambda owner, why: refused(kind, owner, why, context.client.clock.now()),
+        ),
     )
     return context.controller(kind.controller, reconciler, queue, [sets, pods])

@@ -32,6 +32,12 @@ from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store import base
 from skerry.store.base import Entry, Store, Write
 
+# Older than the garbage collector: what they own stays unless the request says otherwise.
+_ORPHANING = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 _TRIES = 20
@@ -103,7 +109,10 @@ class Deleter:
         body: dict[str, Any] = {}
         if call.request.body:
             body = prepare.sent_as(call.request, prepare.DELETE_OPTIONS)
-        return delete_options(call.request, body)
+        options = delete_options(call.request, body)
+        if options.propagation is None and _orphans(call) and call.group == "batch":
+            call.warnings.append(_PODS_STAY)
+        return options
 
     async def collection(self, call: Call) -> Answer:
         """Answer a DELETE of a collection: each object in it that the selectors mean."""
@@ -195,7 +204,9 @@ class Deleter:
         """
         metadata = obj["metadata"]
         before = dict(metadata)
-        finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
+        finalizers = _finalizers(
+            metadata.get("finalizers") or [], options.propagation, orphans=_orphans(call)
+        )
         if finalizers:
             metadata["finalizers"] = finalizers
         else:
@@ -237,10 +248,20 @@ class Deleter:
         metadata["deletionGracePeriodSeconds"] = grace
 
 
-def _finalizers(present: list[str], propagation: str | None) -> list[str]:
-    """Return the finalizers a delete with *propagation* leaves on an object."""
+def _orphans(call: Call) -> bool:
+    """Tell whether what an object owns stays when nobody says what is to become of it."""
+    resource = call.resource
+    return not resource.custom and (call.group, resource.info.resource) in _ORPHANING
+
+
+def _finalizers(present: list[str], propagation: str | None, *, orphans: bool) -> list[str]:
+    """Return the finalizers a delete with *propagation* leaves on an object.
+
+    Without one, those that an earlier delete left count, and then what the kind does by itself.
+    """
     if propagation is None:
-        return present
+        decided = ORPHAN in present or FOREGROUND in present
+        return present if decided or not orphans else [*present, ORPHAN]
     kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
     if propagation == "Orphan":
         return [*kept, ORPHAN]

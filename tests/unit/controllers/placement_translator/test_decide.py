@@ -81,7 +81,7 @@ def test_a_name_changes_hands_in_one_update_unless_that_was_decided_anew_meanwhi
 
 def test_what_should_not_be_there_is_deleted_by_its_uid() -> None:
     plan = decide(_observed(_row(PAGE, Verdict.DELETE, uid="u")))
-    assert list(plan) == [Delete(_target(PAGE), NOT_PLACED, uid="u")]
+    assert list(plan) == [Delete(_target(PAGE), NOT_PLACED, uid="u", propagation="Background")]
 
 
 def test_what_is_right_is_done_and_what_is_pending_is_neither_done_nor_acted_on() -> None:

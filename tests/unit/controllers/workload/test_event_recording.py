@@ -8,6 +8,7 @@ import pytest
 
 from skerry.api.errors import Conflict, Forbidden
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.controllers.workload.event_recording import (
     EventRecordingExecutor,
     event_recording_executor,
@@ -69,6 +70,20 @@ async def test_a_lost_race_and_what_creates_nothing_are_not() -> None:
     gone = Delete(Target(PODS, "web-1", "shop"), reason="R")
     assert await said_of(Forbidden("no"), Plan([gone], [NEWS])) == []
     assert await said_of(Forbidden("no"), Plan([CREATE])) == [], "about nobody in particular"
+
+
+async def test_an_owner_with_a_condition_for_it_gets_that_too() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def refused(about: Object, why: str) -> Plan:
+        asked.append((about["metadata"]["name"], why))
+        return Plan()
+
+    error = Forbidden("exceeded quota")
+    executor = EventRecordingExecutor(context(error), "c", lambda _: None, None, refused)
+    with pytest.raises(Forbidden):
+        await executor.execute(Plan([CREATE], [NEWS]))
+    assert asked == [("web", "exceeded quota")]
 
 
 def test_without_a_recorder_the_ordinary_executor_does() -> None:

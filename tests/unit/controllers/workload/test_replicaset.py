@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skerry.controllers.workload import replicaset
 from skerry.controllers.workload.replicaset import Observed as ObservedReplicaSet
-from skerry.logic.machinery.plan import Create, Delete, Plan
+from skerry.logic.machinery.plan import Create, Delete, Patch, Plan, Update
 from tests.kit.workload_objects import LABELS, NOW, owner, suffixes
 from tests.kit.workloads import Objects, run
 
@@ -73,3 +73,26 @@ class TestReplicaSet:
             "ReplicationController"
         ] * 2
         assert not any(isinstance(action, Create) for action in plan)
+
+    def test_a_set_whose_pods_are_refused_says_why_until_it_has_them_all(self) -> None:
+        objects = Objects()
+        objects.put("replicasets", owner("rs", replicas=3))
+        self.step(objects, "a")
+        for pod in objects.of("pods"):
+            run(pod)
+        (found,) = objects.of("replicasets")
+        found["spec"]["replicas"] = 4
+        (said,) = replicaset.refused(replicaset.REPLICA_SET, found, "exceeded quota", NOW)
+        assert isinstance(said, Patch)
+        found["status"] |= said.patch["status"]
+        (condition,) = found["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
+        assert (condition["reason"], condition["message"]) == ("FailedCreate", "exceeded quota")
+        assert not replicaset.refused(replicaset.REPLICA_SET, found, "another", NOW)
+        observed = ObservedReplicaSet(found, objects.of("pods"), ("x",))
+        status = next(a for a in replicaset.decide(observed, NOW) if isinstance(a, Update))
+        assert status.object["status"]["conditions"] == [condition], "a pod is still missing"
+        found["spec"]["replicas"] = 3
+        self.step(objects, "b")
+        (found,) = objects.of("replicasets")
+        assert "conditions" not in found["status"]

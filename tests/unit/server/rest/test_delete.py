@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.objects import Object
 from tests.kit.server.harness import Reply, Server, serving
 from tests.kit.server.objects import CORE, config_map, deployment, pod, service
 from tests.kit.sim.loop import virtual
@@ -127,6 +128,35 @@ async def test_propagation_leaves_its_finalizer() -> None:
         await server.create(MAPS, config_map("old"))
         kept = await deleted(server, f"{MAPS}/old", orphanDependents=True)
         assert kept.body["metadata"]["finalizers"] == ["orphan"]
+
+
+@virtual
+async def test_old_kinds_leave_what_they_own_unless_told_otherwise() -> None:
+    jobs, sets = "/apis/batch/v1/namespaces/default/jobs", f"{CORE}/replicationcontrollers"
+    kinds = ((jobs, "batch/v1", "Job"), (sets, "v1", "ReplicationController"))
+    async with serving() as server:
+        for path, version, kind in kinds:
+            for name in ("silent", "told"):
+                sent = owner_of_pods(version, kind, name)
+                assert (await server.create(path, sent)).status == 201
+            kept = await server.delete(f"{path}/silent")
+            assert kept.body["metadata"]["finalizers"] == ["orphan"], kind
+            assert bool(kept.warnings) is (kind == "Job")
+            gone = await deleted(server, f"{path}/told", propagationPolicy="Background")
+            assert (gone.body["kind"], gone.warnings) == ("Status", [])
+        settled = await deleted(server, f"{jobs}/silent", propagationPolicy="Background")
+        assert settled.body["kind"] == "Status", "a later delete decides anew"
+
+
+def owner_of_pods(version: str, kind: str, name: str) -> Object:
+    container = {"name": "c", "image": "i"}
+    template: Object = {"spec": {"containers": [container], "restartPolicy": "Always"}}
+    spec: Object = {"template": template}
+    if kind == "Job":
+        template["spec"]["restartPolicy"] = "Never"
+    else:
+        template["metadata"] = {"labels": {"app": "a"}}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 @virtual

@@ -15,6 +15,7 @@ from skerry.logic.workloads.rollout import limits_of
 _NO_DEADLINE = 2147483647
 _COMPLETE = "NewReplicaSetAvailable"
 _TIMED_OUT = "ProgressDeadlineExceeded"
+_FAILURE = "ReplicaFailure"
 
 
 def status_of(
@@ -36,8 +37,23 @@ def status_of(
     }
     status: dict[str, Any] = {name: value for name, value in counts.items() if value}
     conditions = _availability(deployment, old.get("conditions") or [], available, now)
-    status["conditions"] = conditions
+    status["conditions"] = _with_failure(conditions, sets, new)
     return status
+
+
+def _with_failure(
+    conditions: list[Object], sets: Sequence[Object], new: Object | None
+) -> list[Object]:
+    """Return *conditions* with why a set gets no pods, the new one's reason before others'."""
+    found = [
+        failure
+        for each in (*(() if new is None else (new,)), *sets)
+        if (failure := condition_of((each.get("status") or {}).get("conditions") or [], _FAILURE))
+    ]
+    others = [each for each in conditions if each.get("type") != _FAILURE]
+    if not found:
+        return others
+    return [*others, {**found[0], "lastUpdateTime": found[0].get("lastTransitionTime")}]
 
 
 def with_progress(

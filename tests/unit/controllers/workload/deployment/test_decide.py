@@ -84,3 +84,20 @@ class TestDeployment:
         plan = deployment.decide(ObservedDeployment(found, objects.of("replicasets")), NOW)
         (update,) = [action for action in plan if isinstance(action, Update)]
         assert update.object["status"]["collisionCount"] == 1
+
+    def test_why_a_set_gets_no_pods_is_said_on_the_deployment_while_it_lasts(self) -> None:
+        objects = Objects()
+        objects.put("deployments", owner("web", replicas=2))
+        self.settle(objects)
+        (found,), (made,) = objects.of("deployments"), objects.of("replicasets")
+        failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}
+        failure |= {"message": "no room", "lastTransitionTime": "2026-01-01T11:00:00Z"}
+        made["status"]["conditions"] = [failure]
+
+        def said() -> list[object]:
+            objects.apply(deployment.decide(ObservedDeployment(found, (made,)), NOW))
+            return [each for each in found["status"]["conditions"] if "Failure" in each["type"]]
+
+        assert said() == [{**failure, "lastUpdateTime": "2026-01-01T11:00:00Z"}]
+        made["status"].pop("conditions")
+        assert said() == []
