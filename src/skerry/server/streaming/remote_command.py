@@ -1,7 +1,8 @@
-"""Exec and attach: the channel protocol of Kubernetes over WebSocket.
+"""Exec and attach: the channels of Kubernetes, over a WebSocket or over SPDY.
 
-The first byte of a message names the stream: input, output, errors, the size of the terminal, and
-the Status that says how it ended.
+There is one for input, output, errors, the size of the terminal, and the Status that says how it
+ended. In a WebSocket the first byte of a message names the channel; SPDY, which kubectl spoke until
+1.30 and other clients still do, has a stream for each.
 """
 
 from __future__ import annotations
@@ -15,9 +16,21 @@ from typing import Protocol
 
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Request, Sender, Upgrade
+from skerry.server.streaming.channels import (
+    END,
+    ERROR,
+    RESIZE,
+    STDERR,
+    STDIN,
+    STDOUT,
+    Channels,
+    ChannelsClosed,
+    SpdyChannels,
+    accept_spdy,
+    is_spdy,
+)
 from skerry.server.streaming.websocket import WebSocket, WebSocketClosed, as_duplex, handshake
 
-_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _END = 0, 1, 2, 3, 4, 255
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 
 
@@ -52,38 +65,81 @@ Begin = Callable[[], AbstractAsyncContextManager[RemoteCommand]]
 
 
 def remote_command(request: Request, begin: Begin) -> Answer:
-    """Answer with a command over a WebSocket; raises ``BadRequest`` when none is asked for."""
+    """Answer with a command over its channels; raises ``BadRequest`` when none are asked for."""
+    if is_spdy(request):
+        return _upgrade_to_spdy(request, begin)
     headers = handshake(request, _PROTOCOLS)
     tty = request.query.get("tty") in ("true", "1")
     quiet = request.query.get("stdout") in (None, "false", "0") and not tty
 
     async def run(duplex: Sender) -> None:
-        socket = WebSocket(as_duplex(duplex))
+        channels = _WebSocketChannels(WebSocket(as_duplex(duplex)))
         # An empty message tells the client that the connection stands.
-        socket.send(bytes([_ERROR if quiet else _STDOUT]))
-        socket.send(bytes([_ERROR]) + await _conversation(socket, begin))
-        socket.close()
-        with contextlib.suppress(ConnectionError):
-            await socket.drain()
+        channels.send(ERROR if quiet else STDOUT, b"")
+        await _converse(channels, begin)
 
     return Upgrade(run, status=101, headers=tuple(headers))
 
 
-async def _conversation(socket: WebSocket, begin: Begin) -> bytes:
+def _upgrade_to_spdy(request: Request, begin: Begin) -> Answer:
+    headers = accept_spdy(request)
+
+    async def run(duplex: Sender) -> None:
+        channels = SpdyChannels(as_duplex(duplex), request.query)
+        with contextlib.suppress(ChannelsClosed):
+            await channels.opened()
+            await _converse(channels, begin)
+
+    return Upgrade(run, status=101, headers=headers, protocol="SPDY/3.1")
+
+
+class _WebSocketChannels:
+    """Channels by the first byte of messages."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+
+    def send(self, channel: int, data: bytes) -> None:
+        self._socket.send(bytes([channel]) + data)
+
+    async def drain(self) -> None:
+        await self._socket.drain()
+
+    async def receive(self) -> tuple[int, bytes]:
+        while True:
+            try:
+                message = await self._socket.receive()
+            except WebSocketClosed as error:
+                raise ChannelsClosed from error
+            if message:
+                return message[0], message[1:]
+
+    def end(self, status: bytes) -> None:
+        self.send(ERROR, status)
+        self._socket.close()
+
+
+async def _converse(channels: Channels, begin: Begin) -> None:
+    channels.end(await _conversation(channels, begin))
+    with contextlib.suppress(ConnectionError):
+        await channels.drain()
+
+
+async def _conversation(channels: Channels, begin: Begin) -> bytes:
     """Carry streams both ways; returns the Status that tells how it ended."""
     try:
         async with begin() as running:
-            return exit_status(await _carried(socket, running))
+            return exit_status(await _carried(channels, running))
     except CommandError as error:
         return _failure(str(error))
 
 
-async def _carried(socket: WebSocket, running: RemoteCommand) -> int:
+async def _carried(channels: Channels, running: RemoteCommand) -> int:
     async with asyncio.TaskGroup() as tasks:
-        listening = tasks.create_task(_listen(socket, running))
+        listening = tasks.create_task(_listen(channels, running))
         writing = [
-            tasks.create_task(_speak(socket, _STDOUT, running.output())),
-            tasks.create_task(_speak(socket, _STDERR, running.errors())),
+            tasks.create_task(_speak(channels, STDOUT, running.output())),
+            tasks.create_task(_speak(channels, STDERR, running.errors())),
         ]
         await asyncio.wait([*writing, listening], return_when=asyncio.FIRST_COMPLETED)
         if listening.done() and not all(task.done() for task in writing):
@@ -97,27 +153,24 @@ async def _carried(socket: WebSocket, running: RemoteCommand) -> int:
     return code
 
 
-async def _speak(socket: WebSocket, channel: int, chunks: AsyncIterator[bytes]) -> None:
+async def _speak(channels: Channels, channel: int, chunks: AsyncIterator[bytes]) -> None:
     async for chunk in chunks:
-        socket.send(bytes([channel]) + chunk)
-        await socket.drain()
+        channels.send(channel, chunk)
+        await channels.drain()
 
 
-async def _listen(socket: WebSocket, running: RemoteCommand) -> None:
+async def _listen(channels: Channels, running: RemoteCommand) -> None:
     """Pass on what the user sends, until they leave."""
     while True:
         try:
-            message = await socket.receive()
-        except WebSocketClosed:
+            channel, content = await channels.receive()
+        except ChannelsClosed:
             return
-        if not message:
-            continue
-        channel, content = message[0], message[1:]
-        if channel == _STDIN:
+        if channel == STDIN:
             await running.write(content)
-        elif channel == _END and content[:1] == bytes([_STDIN]):
+        elif channel == END and content[:1] == bytes([STDIN]):
             running.end_input()
-        elif channel == _RESIZE:
+        elif channel == RESIZE:
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 size = json.loads(content)
                 running.resize(int(size["Width"]), int(size["Height"]))

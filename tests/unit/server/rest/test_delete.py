@@ -131,18 +131,18 @@ async def test_propagation_leaves_its_finalizer() -> None:
 
 
 @virtual
-async def test_old_kinds_leave_what_they_own_unless_told_otherwise() -> None:
+async def test_old_kinds_leave_what_they_own_unless_a_policy_is_given() -> None:
     jobs, sets = "/apis/batch/v1/namespaces/default/jobs", f"{CORE}/replicationcontrollers"
     kinds = ((jobs, "batch/v1", "Job"), (sets, "v1", "ReplicationController"))
     async with serving() as server:
         for path, version, kind in kinds:
-            for name in ("silent", "told"):
+            for name in ("silent", "explicit"):
                 sent = owner_of_pods(version, kind, name)
                 assert (await server.create(path, sent)).status == 201
             kept = await server.delete(f"{path}/silent")
             assert kept.body["metadata"]["finalizers"] == ["orphan"], kind
             assert bool(kept.warnings) is (kind == "Job")
-            gone = await deleted(server, f"{path}/told", propagationPolicy="Background")
+            gone = await deleted(server, f"{path}/explicit", propagationPolicy="Background")
             assert (gone.body["kind"], gone.warnings) == ("Status", [])
         settled = await deleted(server, f"{jobs}/silent", propagationPolicy="Background")
         assert settled.body["kind"] == "Status", "a later delete decides anew"
