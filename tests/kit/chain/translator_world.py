@@ -26,6 +26,7 @@ from skerry.controllers.placement_translator.decide import MailboxPlan, decide, 
 from skerry.controllers.placement_translator.events import EventHandlers
 from skerry.controllers.placement_translator.executor import MailboxExecutor
 from skerry.controllers.placement_translator.feeds import WatchSet
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.observe import Observed
@@ -187,7 +188,8 @@ class World:
             accepted,
             lambda mailbox, item: self.desired.at(mailbox).senders(item),
             self._follow,
-            self._note,
+            judged=lambda _: None,
+            notes=self._note,
         )
         workspaces.learn_hub(COMMON, copies_are_inert=True)
         if mailboxes:
@@ -383,7 +385,7 @@ class World:
             for row in self.rows
             if row.verdict is Verdict.UPDATE and (obj := self._live(cluster, row.item)) is not None
         }
-        plan = decide(Observed(mailbox, cluster, tuple(self.rows), numbers, live))
+        plan = decide(Observed(Judgement(mailbox, tuple(self.rows)), cluster, numbers, live))
         asyncio.run(self._execute(plan))
         for action in plan:
             target = target_of(action)

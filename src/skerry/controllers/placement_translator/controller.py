@@ -238,7 +238,8 @@ class PlacementTranslator:
             accepted,
             lambda mailbox, item: desired.at(mailbox).senders(item),
             self._follow,
-            lambda mailbox: self._note(difference, mailbox),
+            judged=self.guards.note,
+            notes=lambda mailbox: self._note(difference, mailbox),
             metrics=context.metrics,
             dry_run=context.dry_run,
         )

@@ -9,6 +9,7 @@ from skerry.api.edge import REVISIONS, Mailbox, is_projected
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.observe import Observed
 from skerry.kit.invariant import InvariantError, invariant
 from skerry.logic.fleet.revision.noted import noted
@@ -41,16 +42,23 @@ _PHASES = 7
 
 @dataclass(frozen=True, slots=True)
 class MailboxPlan(Plan):
-    """A plan, and the rows it is for.
+    """A plan, the rows it is for, and what guards said of them.
 
     ``done`` are those with nothing to do; the others are done when their action went well, or wait
     for what they miss.
     """
 
-    mailbox: Mailbox = field(default=Mailbox("", ""))
-    rows: tuple[ItemDiff, ...] = ()
+    judgement: Judgement = field(default=Judgement(Mailbox("", ""), ()))
     done: frozenset[ObjectRef] = frozenset()
     numbers: Mapping[ObjectRef, int] = field(default_factory=dict)
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return self.judgement.mailbox
+
+    @property
+    def rows(self) -> tuple[ItemDiff, ...]:
+        return self.judgement.rows
 
 
 def decide(observed: Observed) -> MailboxPlan:
@@ -70,8 +78,7 @@ def decide(observed: Observed) -> MailboxPlan:
     return MailboxPlan(
         sorted(actions, key=phase),
         unordered=True,
-        mailbox=observed.mailbox,
-        rows=observed.rows,
+        judgement=observed.judgement,
         done=frozenset(done),
         numbers=observed.numbers,
     )

@@ -10,6 +10,7 @@ from skerry.api.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import MailboxPlan, phases, target_of
 from skerry.controllers.placement_translator.events import NAME
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.status import PlacementProblems
@@ -52,12 +53,14 @@ class MailboxExecutor(Executor):
         accepted: Accepted,
         senders: Senders,
         follow: Callable[[Scope], None],
-        notes: Callable[[Mailbox], str] = lambda _: "",
         *,
+        judged: Callable[[Judgement], None],
+        notes: Callable[[Mailbox], str] = lambda _: "",
         metrics: RuntimeMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
-        """*senders* returns whose objects are written; *follow* has read what rows wait for.
+        """*senders* returns whose objects are written; *follow* has read what rows wait for;
+        *judged* takes what guards said of them.
 
         *notes* returns which revisions a mailbox is at, unless its SyncerConfig says so.
         """
@@ -72,6 +75,7 @@ class MailboxExecutor(Executor):
         self._accepted = accepted
         self._senders = senders
         self._follow = follow
+        self._judged = judged
         self._notes = notes
         # What was written last, and may not have come back yet.
         self._noted: dict[Mailbox, str] = {}
@@ -169,6 +173,7 @@ class MailboxExecutor(Executor):
         mailbox = plan.mailbox
         if self._mailboxes.cluster(mailbox) is None:
             return  # it has gone while it was observed
+        self._judged(plan.judgement)
         self._dirty.unpark(mailbox, plan.numbers)
         for row in plan.rows:
             if row.problems is not None:

@@ -25,7 +25,7 @@ class WatchSet:
 
     def __init__(self) -> None:
         # Each with a token of its own, so that a watch that was stopped and is followed again is
-        # another one than before.
+        # not the one of before.
         self.keys: dict[WatchKey, object] = {}
         self.changed = asyncio.Event()
 

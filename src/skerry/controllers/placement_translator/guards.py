@@ -17,8 +17,10 @@ much, or asks again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from skerry.api.edge import CONFIRM, EDGE_PLACEMENTS, PLACEMENT_GUARDS, Mailbox
 from skerry.api.objects import Object
@@ -43,6 +45,37 @@ from skerry.runtime.execute import Announce, Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics
 
 Copy = tuple[Mailbox, ObjectRef]
+_NOTHING: frozenset[ObjectRef] = frozenset()
+
+
+class Kept(NamedTuple):
+    """What the guards of one placement say of copies that are to go from a mailbox.
+
+    ``items`` stay there for now. Without any the placement holds nothing any more, unless ``hold``
+    or ``charging`` says so: objects that have to be charged before they go need its status written.
+    """
+
+    placement: ObjectRef
+    items: frozenset[ObjectRef]
+    hold: Hold | None
+    charging: bool
+
+    @property
+    def frees(self) -> bool:
+        """Whether nothing that the placement answers for has to wait."""
+        return self.hold is None and not self.charging
+
+
+class Judgement(NamedTuple):
+    """Rows of a mailbox with nothing to be done about those that are held, and what follows.
+
+    ``settled`` are the copies that are not to go, or have gone.
+    """
+
+    mailbox: Mailbox
+    rows: tuple[ItemDiff, ...]
+    settled: AbstractSet[ObjectRef] = _NOTHING
+    kept: tuple[Kept, ...] = ()
 
 
 class GuardedObjects:
@@ -106,6 +139,9 @@ class GuardedObjects:
         self._placements[ref] = new
         if old is None:
             self._adopt(ref, new)
+        elif ref not in self._waiting and book_of(new.get("status"), BOOK).hold is None:
+            # What was adopted turned out to concern nothing, and its status says so by now.
+            self._holds.pop(ref, None)
 
     def _adopt(self, ref: ObjectRef, placement: Object) -> None:
         """Hold on to what a placement says was held by whoever led before."""
@@ -115,24 +151,39 @@ class GuardedObjects:
 
     # -- deciding ----------------------------------------------------------------------------
 
-    def judged(
-        self, mailbox: Mailbox, cluster: ClusterName, rows: Sequence[ItemDiff]
-    ) -> tuple[ItemDiff, ...]:
-        """Return rows of a mailbox with nothing to be done about those that are held."""
+    def judged(self, mailbox: Mailbox, cluster: ClusterName, rows: Sequence[ItemDiff]) -> Judgement:
+        """Decide which rows of a mailbox are held. Changes nothing: ``note`` takes what follows."""
         if not self._guards and not self._holds:
-            return tuple(rows)
+            return Judgement(mailbox, tuple(rows))
+        settled = {
+            row.item for row in rows if row.verdict is not Verdict.DELETE or row.item == CONFIG
+        }
         lost: dict[ObjectRef, set[ObjectRef]] = {}
         for row in rows:
-            if row.verdict is not Verdict.DELETE or row.item == CONFIG:
-                self._settled(mailbox, row.item)
-            elif (mailbox, row.item) not in self._released:
-                responsible = self._responsible(mailbox, cluster, row.item)
-                if responsible is not None:
-                    lost.setdefault(responsible, set()).add(row.item)
-        kept: set[ObjectRef] = set()
-        for placement, items in lost.items():
-            kept |= self._kept(placement, mailbox, items)
-        return tuple(replace(r, verdict=Verdict.NONE) if r.item in kept else r for r in rows)
+            if row.item in settled or (mailbox, row.item) in self._released:
+                continue
+            responsible = self._responsible(mailbox, cluster, row.item)
+            if responsible is not None:
+                lost.setdefault(responsible, set()).add(row.item)
+        kept = tuple(self._kept(each, mailbox, lost[each], settled) for each in lost)
+        held = _NOTHING.union(*(each.items for each in kept))
+        found = (replace(r, verdict=Verdict.NONE) if r.item in held else r for r in rows)
+        return Judgement(mailbox, tuple(found), settled, kept)
+
+    def note(self, judgement: Judgement) -> None:
+        """Take what a judgement says; nothing may have happened since it was made."""
+        mailbox = judgement.mailbox
+        for item in judgement.settled:
+            self._settled(mailbox, item)
+        for each in judgement.kept:
+            if each.frees:
+                self._free(each.placement)
+                continue
+            for item in each.items:
+                self._waiting.setdefault(each.placement, {}).setdefault(item, set()).add(mailbox)
+            self._hold(each.placement, each.hold)
+            if each.charging:
+                self._enqueue_status(each.placement)
 
     def _responsible(
         self, mailbox: Mailbox, cluster: ClusterName, item: ObjectRef
@@ -167,25 +218,24 @@ class GuardedObjects:
         )
 
     def _kept(
-        self, placement: ObjectRef, mailbox: Mailbox, items: set[ObjectRef]
-    ) -> set[ObjectRef]:
+        self,
+        placement: ObjectRef,
+        mailbox: Mailbox,
+        items: set[ObjectRef],
+        settled: AbstractSet[ObjectRef],
+    ) -> Kept:
         """Return which of the lost objects stay in a mailbox for now."""
         waiting = self._waiting.get(placement, {})
-        judged = self._judge(placement, {*waiting, *items})
+        still = {item for item, at in waiting.items() if item not in settled or at != {mailbox}}
+        # With the last that waited, what was held of a placement is settled too.
+        hold = None if waiting and not still else self._holds.get(placement)
+        judged = self._judge(placement, still | items, hold)
         stays = judged.held | self._uncharged(placement, judged)
-        if not stays:
-            self._free(placement)
-            return set()
-        kept = {each for each in items if member(each) in stays}
-        for item in kept:
-            self._waiting.setdefault(placement, {}).setdefault(item, set()).add(mailbox)
-        self._hold(placement, judged.book.hold)
-        if not judged.held:
-            self._enqueue_status(placement)
-        return kept
+        kept = frozenset(each for each in items if member(each) in stays)
+        return Kept(placement, kept, judged.book.hold, bool(stays) and not judged.held)
 
-    def _judge(self, placement: ObjectRef, lost: set[ObjectRef]) -> Judged:
-        """Decide what of *lost* may go, by the book as it was last seen."""
+    def _judge(self, placement: ObjectRef, lost: set[ObjectRef], hold: Hold | None) -> Judged:
+        """Decide what of *lost* may go, by the charges as they were last seen."""
         guards = self._of(placement)
         loss = Loss(
             self._uid(placement),
@@ -194,7 +244,7 @@ class GuardedObjects:
             dict(self._protected(placement.cluster, lost, guards)),
             OBJECTS_TEXT,
         )
-        book = Book(self._book(placement).charges, self._holds.get(placement))
+        book = Book(self._book(placement).charges, hold)
         return judge(loss, rules_of(guards, OBJECTS, floor=False), book, "", self._now())
 
     def _book(self, placement: ObjectRef) -> Book:
@@ -273,9 +323,8 @@ class GuardedObjects:
         """
         waiting = self._waiting.get(placement)
         if not waiting:
-            self._holds.pop(placement, None)
             return Book(self._book(placement).charges)
-        return self._judge(placement, set(waiting)).book
+        return self._judge(placement, set(waiting), self._holds.get(placement)).book
 
     def start(self) -> None:
         """Begin to lead: whoever led meanwhile may have taken confirmations, and held more."""

@@ -2,7 +2,7 @@
 
 Rows tell whether anything has to be done at all; only what has to be changed is read afresh from
 the server, so that the change is made to the newest version. Observing changes nothing: the rows
-stay dirty until their plan has been carried out.
+stay dirty until their plan has been carried out, and what guards say of them is part of that plan.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from skerry.api.edge import Mailbox
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.difference import Difference, ItemDiff
 from skerry.logic.fleet.translation.dirty import DirtyRows
@@ -33,15 +34,19 @@ class Observed:
     what is to be changed, where there still is one.
     """
 
-    mailbox: Mailbox
+    judgement: Judgement
     cluster: ClusterName
-    rows: tuple[ItemDiff, ...]
     numbers: Mapping[ObjectRef, int] = field(default_factory=dict)
     live: Mapping[ObjectRef, Object] = field(default_factory=dict)
 
+    @property
+    def rows(self) -> tuple[ItemDiff, ...]:
+        """The rows, with nothing to be done about those that guards hold."""
+        return self.judgement.rows
 
-# Rows of a mailbox and its cluster, with nothing to be done about those that guards hold.
-Judge = Callable[[Mailbox, ClusterName, Sequence[ItemDiff]], tuple[ItemDiff, ...]]
+
+# Takes the rows of a mailbox and its cluster.
+Judge = Callable[[Mailbox, ClusterName, Sequence[ItemDiff]], Judgement]
 
 
 class Observer:
@@ -67,9 +72,9 @@ class Observer:
         if cluster is None or not numbers:
             return None
         found = self._difference.rows(mailbox, cluster, sorted(numbers))
-        rows = self._judged(mailbox, cluster, found)
-        live = await self._live(cluster, [row for row in rows if row.verdict is Verdict.UPDATE])
-        return Observed(mailbox, cluster, rows, numbers, live)
+        live = await self._live(cluster, [row for row in found if row.verdict is Verdict.UPDATE])
+        # Last: what guards say counts for as long as nothing else happens.
+        return Observed(self._judged(mailbox, cluster, found), cluster, numbers, live)
 
     async def _live(self, cluster: ClusterName, rows: list[ItemDiff]) -> Mapping[ObjectRef, Object]:
         """Return the newest version of what is to be changed, by item."""

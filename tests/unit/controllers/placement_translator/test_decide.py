@@ -20,6 +20,7 @@ from skerry.controllers.placement_translator.decide import (
     phases,
     target_of,
 )
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.observe import Observed
 from skerry.kit.invariant import InvariantError
 from skerry.logic.fleet.tables.completeness import Verdict
@@ -48,7 +49,7 @@ def _row(item: ObjectRef, found: Verdict, desired: Object | None = None, uid: st
 
 def _observed(*rows: ItemDiff, **live: Object) -> Observed:
     by_name = {row.item: live[row.item.name] for row in rows if row.item.name in live}
-    return Observed(MAILBOX, CLUSTER, rows, {row.item: 1 for row in rows}, by_name)
+    return Observed(Judgement(MAILBOX, rows), CLUSTER, {row.item: 1 for row in rows}, by_name)
 
 
 def _target(item: ObjectRef) -> Target:
@@ -149,7 +150,9 @@ def test_definitions_and_room_come_before_objects_and_go_after_them() -> None:
 def _config(found: Verdict, live: Object | None = None) -> MailboxPlan:
     desired: Object = {"spec": {"namespaceScope": {}}, "note": ""}
     row = ItemDiff(CONFIG, found, SYNCER_CONFIGS, lambda: desired)
-    return decide(Observed(MAILBOX, CLUSTER, (row,), {CONFIG: 1}, {CONFIG: live} if live else {}))
+    return decide(
+        Observed(Judgement(MAILBOX, (row,)), CLUSTER, {CONFIG: 1}, {CONFIG: live} if live else {})
+    )
 
 
 def test_a_new_syncer_config_has_a_status_from_the_beginning() -> None:

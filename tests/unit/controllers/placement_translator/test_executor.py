@@ -19,6 +19,7 @@ from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.decide import MailboxPlan
 from skerry.controllers.placement_translator.executor import MailboxExecutor
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.status import PlacementProblems
@@ -86,6 +87,7 @@ class Writing:
     def __init__(self, server: Transport, *known: GroupResource) -> None:
         self.enqueued: list[Mailbox] = []
         self.followed: list[Scope] = []
+        self.judged: list[Judgement] = []
         self.problems = PlacementProblems(lambda _: None)
         self.held = HeldObjects(lambda _: None)
         workspaces = Workspaces(dict)
@@ -107,6 +109,7 @@ class Writing:
             self.accepted,
             lambda _, __: [PLACEMENT],
             self.followed.append,
+            judged=self.judged.append,
         )
 
     async def place(self, *rows: ItemDiff) -> None:
@@ -116,8 +119,7 @@ class Writing:
             MailboxPlan(
                 [_creation(CONFIG_MAPS, PAGE), _creation(DEPLOYMENTS, WEB)],
                 unordered=True,
-                mailbox=MAILBOX,
-                rows=rows,
+                judgement=Judgement(MAILBOX, rows),
                 done=done,
                 numbers=self.dirty.of(MAILBOX),
             )
@@ -176,7 +178,9 @@ async def test_a_refusal_that_is_about_the_object_is_reported() -> None:
 def _evaluated(writing: Writing, item: ObjectRef) -> MailboxPlan:
     row = ItemDiff(item, Verdict.NONE, problems=())
     numbers = writing.dirty.of(MAILBOX)
-    return MailboxPlan(mailbox=MAILBOX, rows=(row,), done=frozenset([item]), numbers=numbers)
+    return MailboxPlan(
+        judgement=Judgement(MAILBOX, (row,)), done=frozenset([item]), numbers=numbers
+    )
 
 
 async def test_what_rows_say_is_reported_and_pending_ones_are_parked_and_followed() -> None:

@@ -9,6 +9,7 @@ from skerry.api.edge import CONFIRM, Mailbox, edge_placement_ref
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.placement_translator.guards import (
     GuardedObjects,
+    Judgement,
     newly_charged,
     taken,
 )
@@ -19,6 +20,8 @@ from skerry.logic.fleet.translation.difference import ItemDiff
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
 HOLD = Hold("7f21c0", 21, 20, 100, NOW, "too many", ("fleet",))
 ITEM = ObjectRef("", "", "configmaps", "a", "x")
+MAILBOX = Mailbox("imw", "u")
+WEB = edge_placement_ref("shop", "web")
 
 
 def placement(**annotations: str) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def test_only_the_name_of_the_hold_is_a_confirmation_and_it_is_used_up() -> None
     assert taken(placement(**{CONFIRM: "7f21c0"}), None) is None
     plan = taken(placement(**{CONFIRM: "7f21c0"}), HOLD)
     assert plan is not None
-    assert plan.releases == edge_placement_ref("shop", "web")
+    assert plan.releases == WEB
     [update] = plan.actions
     assert update.object["metadata"]["annotations"] == {CLUSTER_ANNOTATION: "shop"}  # type: ignore[union-attr]
 
@@ -58,7 +61,7 @@ def test_without_guards_rows_pass_as_they_are() -> None:
         cast(Any, None), cast(Any, None), lambda: NOW, lambda *_: None, lambda _: None
     )
     rows = (ItemDiff(ITEM, Verdict.DELETE),)
-    assert guards.judged(Mailbox("imw", "u"), "mb", rows) == rows
+    assert guards.judged(MAILBOX, "mb", rows) == Judgement(MAILBOX, rows)
 
 
 def test_a_hold_that_is_recorded_is_adopted_and_dropped_when_nothing_is_held() -> None:
@@ -68,4 +71,8 @@ def test_a_hold_that_is_recorded_is_adopted_and_dropped_when_nothing_is_held() -
     obj = {**placement(), "status": status_with({}, Book(hold=HOLD), OBJECTS)}
     guards.placement_changed(None, obj)
     # Every mailbox was evaluated, and nothing is held.
-    assert guards.book(edge_placement_ref("shop", "web")) == Book()
+    assert guards.book(WEB) == Book()
+    asked = Judgement(MAILBOX, (ItemDiff(ITEM, Verdict.NONE),), {ITEM})
+    assert guards.judged(MAILBOX, "mb", asked.rows) == asked, "asking for the book drops nothing"
+    guards.placement_changed(obj, placement())
+    assert guards.judged(MAILBOX, "mb", asked.rows).settled == frozenset(), "its status says so"

@@ -102,8 +102,10 @@ class Desk:
     def judged(self, *items: ObjectRef, at: Mailbox = A, verdict: Verdict = Verdict.DELETE) -> str:
         rows = [ItemDiff(each, verdict) for each in items]
         found = self.guards.judged(at, CLUSTERS[at], rows)
-        assert [row.item for row in found] == list(items)
-        return " ".join(row.verdict.value for row in found)
+        assert found == self.guards.judged(at, CLUSTERS[at], rows), "judging changes nothing"
+        self.guards.note(found)
+        assert [row.item for row in found.rows] == list(items)
+        return " ".join(row.verdict.value for row in found.rows)
 
 
 def test_what_is_within_the_budget_goes_and_what_exceeds_it_stays() -> None:
@@ -163,6 +165,22 @@ def test_an_object_that_is_wanted_again_is_held_no_more_and_asked_for_anew_later
     assert desk.hold() is None
     desk.guards.release(P, None)
     assert desk.judged(item("a")) == "none", "a release is of what was held"
+
+
+def test_what_replaces_all_that_was_held_is_judged_as_if_nothing_had_been() -> None:
+    desk = Desk()
+    guard = desk.guard(budgets=[{"of": "ObjectsRemoved", "max": 0}])
+    desk.delete("a", "b")
+    desk.judged(item("a"))
+    desk.guards.guard_changed(guard, desk.guard(budgets=[OBJECTS]))
+    rows = [ItemDiff(item("a"), Verdict.UPDATE), ItemDiff(item("b"), Verdict.DELETE)]
+    found = desk.guards.judged(A, CLUSTERS[A], rows)
+    assert found.settled == {item("a")}
+    assert [each.frees for each in found.kept] == [True]
+    assert found.rows == tuple(rows)
+    assert desk.written == [P], "nothing has been noted yet"
+    desk.guards.note(found)
+    assert desk.written == [P, P]
 
 
 def test_a_copy_whose_destination_went_is_not_the_guards_affair() -> None:

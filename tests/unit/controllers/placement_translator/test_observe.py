@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 
 from skerry.api.refs import namespace_ref
+from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.observe import Observer
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.dirty import CONFIG
@@ -60,7 +61,11 @@ def _world() -> World:
 def _observer(world: World, server: Reading) -> Observer:
     tables = world.tables
     return Observer(
-        Client(server), world.difference, tables.dirty, tables.mailboxes, lambda _, __, r: tuple(r)
+        Client(server),
+        world.difference,
+        tables.dirty,
+        tables.mailboxes,
+        lambda m, _, r: Judgement(m, tuple(r)),
     )
 
 
@@ -70,7 +75,7 @@ async def test_what_is_to_be_made_is_not_read_and_observing_twice_observes_the_s
     first, second = await observer.observe(A), await observer.observe(A)
     assert first is not None
     assert second is not None
-    assert (first.mailbox, first.cluster) == (A, CLUSTERS[A])
+    assert (first.judgement.mailbox, first.cluster) == (A, CLUSTERS[A])
     assert [row.item for row in first.rows] == [row.item for row in second.rows]
     assert {CONFIG, namespace_ref("n")} < {row.item for row in first.rows}
     assert {row.verdict for row in first.rows} == {Verdict.CREATE}
