@@ -120,11 +120,15 @@ class MailboxController:
         configs.add_handler(standing.enqueue_on_report(queue.add))
         self._workspaces.add_handler(relay.enqueue_on_mailbox(queue.add))
         clock = base.client.clock
-        observer = standing.StandingObserver(configs, self._workspaces, self._targets, clock)
+        passed_on = standing.PassedOn(clock)
+        self._targets.add_handler(passed_on.sync_target_changed)
+        observer = standing.StandingObserver(
+            configs, self._workspaces, self._targets, passed_on.due
+        )
         reconciler = Reconciler(
             observer.observe,
             lambda observed: standing.decide(observed, clock.now()),
-            base.executor(NAME),
+            base.executor(NAME, overlay=passed_on),
         )
         return base.controller(name, reconciler, queue, [*self._informers(), configs])
 

@@ -23,9 +23,10 @@ from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.syncing.reported import Reason, Reported, lean_status, reported
 from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
-from skerry.logic.machinery.plan import Announcement, Patch, Plan, Target
+from skerry.logic.machinery.plan import Action, Announcement, Patch, Plan, Target
 from skerry.runtime.client import cluster_of
-from skerry.runtime.index import Key
+from skerry.runtime.execute import Outcome
+from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 
 # Numbers are for a glance at the fleet: nobody needs them sooner, and others reconcile every write.
@@ -79,31 +80,59 @@ class Standing:
         return dict(self.sync_target["status"])
 
 
+class PassedOn:
+    """When something was last passed on, by SyncTarget; an executor records it as it writes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._at: dict[Key, float] = {}
+
+    def due(self, sync_target: Key) -> float:
+        """Return the seconds until numbers may be passed on again."""
+        at = self._at.get(sync_target)
+        return 0.0 if at is None else max(0.0, at + _SPACING_SECONDS - self._clock.monotonic())
+
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        """Forget an edge that is gone: it says nothing about one in its place."""
+        if new is None and old is not None:
+            self._at.pop(key_of(old), None)
+
+    def begin(self, _: Action) -> None:
+        """Nothing was passed on before it was written."""
+
+    def done(self, outcome: Outcome) -> None:
+        """Take that something was passed on."""
+        action = outcome.action
+        if isinstance(action, Patch) and outcome.object is not None:
+            self._at[Key(action.target.cluster, "", action.target.name)] = self._clock.monotonic()
+
+    def failed(self, _: Action, __: BaseException) -> None:
+        """Nothing was passed on, or nobody knows: trying again is right in both cases."""
+
+
 class StandingObserver:
-    """Finds the SyncTarget that a report is of, and remembers when one was last passed on."""
+    """Finds the SyncTarget that a report is of."""
 
     def __init__(
-        self, configs: Informer, workspaces: Informer, sync_targets: Informer, clock: Clock
+        self,
+        configs: Informer,
+        workspaces: Informer,
+        sync_targets: Informer,
+        due: Callable[[Key], float],
     ) -> None:
+        """*due* returns the seconds until numbers may be passed on again to a SyncTarget."""
         self._configs = configs
         self._workspaces = workspaces
         self._sync_targets = sync_targets
-        self._clock = clock
-        # By mailbox; of those that are gone none is kept.
-        self._passed_on: dict[str, float] = {}
+        self._due = due
 
     async def observe(self, content: MailboxContent) -> Standing | None:
         config = self._configs.index.get(Key(content.cluster, "", SYNCER_CONFIG_NAME))
         found = None if config is None else reported(config)
         target = self._sync_target(content)
         if found is None or target is None:
-            self._passed_on.pop(content.cluster, None)
             return None
-        now = self._clock.monotonic()
-        due = self._passed_on.get(content.cluster, now - _SPACING_SECONDS) + _SPACING_SECONDS - now
-        if due <= 0:
-            self._passed_on[content.cluster] = now
-        return Standing(target, found, max(0.0, due))
+        return Standing(target, found, self._due(key_of(target)))
 
     def _sync_target(self, content: MailboxContent) -> Object | None:
         for workspace in self._workspaces.index.by(BY_CONTENT, content.cluster):

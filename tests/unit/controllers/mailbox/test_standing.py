@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, Mailbox
+from skerry.api.errors import Conflict
 from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid
 from skerry.controllers.mailbox.relay import MailboxContent
 from skerry.controllers.mailbox.standing import (
+    PassedOn,
     Standing,
     StandingObserver,
     decide,
@@ -21,6 +23,8 @@ from skerry.controllers.mailbox.standing import (
 from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.syncing.reported import Reason, Reported
 from skerry.logic.machinery.plan import Patch
+from skerry.runtime.execute import Outcome
+from skerry.runtime.index import Key
 from tests.kit.caches import cache
 from tests.kit.sim.loop import virtual
 
@@ -130,7 +134,7 @@ REPORT = {"conditions": [WELL_THERE], "objects": COUNTS, "syncerVersion": "1.0"}
 
 
 @virtual
-async def test_numbers_are_due_now_and_then_and_anew_once_the_edge_is_gone() -> None:
+async def test_a_report_is_observed_with_its_sync_target_and_observing_changes_nothing() -> None:
     space = {"metadata": {"name": MAILBOX.workspace}, "spec": {"cluster": CONTENT.cluster}}
     target = sync_target()
     target["metadata"]["uid"] = MAILBOX.uid
@@ -138,24 +142,37 @@ async def test_numbers_are_due_now_and_then_and_anew_once_the_edge_is_gone() -> 
     spaces = cache(WORKSPACES, space, indexes={BY_CONTENT: by_content})
     targets = cache(SYNC_TARGETS, target, indexes={BY_UID: by_uid})
     clock = LoopClock()
-    observer = StandingObserver(configs, spaces, targets, clock)
+    observer = StandingObserver(configs, spaces, targets, PassedOn(clock).due)
     assert await observer.observe(CONTENT) is None, "nothing reports yet"
     configs.apply("ADDED", config(**REPORT))
     first = await observer.observe(CONTENT)
     assert first is not None
     assert (first.due, first.sync_target["metadata"]["name"]) == (0.0, "florin")
     await clock.sleep(4)
-    soon = await observer.observe(CONTENT)
-    assert soon is not None
-    assert round(soon.due) == 6
-    await clock.sleep(6)
-    later = await observer.observe(CONTENT)
-    assert later is not None
-    assert later.due == 0.0
+    assert await observer.observe(CONTENT) == first, "nothing has been passed on"
     targets.apply("DELETED", target)
     assert await observer.observe(CONTENT) is None
-    # What was passed on of an edge that went says nothing about the one in its place.
-    targets.apply("ADDED", target)
-    anew = await observer.observe(CONTENT)
-    assert anew is not None
-    assert anew.due == 0.0
+
+
+@virtual
+async def test_numbers_are_due_some_time_after_they_were_passed_on_and_anew_for_a_new_edge() -> (
+    None
+):
+    clock = LoopClock()
+    passed_on, key = PassedOn(clock), Key("imw", "", "florin")
+    (action,) = decide(Standing(sync_target(), WELL), NOW)
+    passed_on.begin(action)
+    passed_on.failed(action, Conflict("changed"))
+    passed_on.done(Outcome(action, "gone"))
+    assert passed_on.due(key) == 0.0, "nothing was passed on"
+    passed_on.done(Outcome(action, "patched", sync_target()))
+    await clock.sleep(4)
+    assert round(passed_on.due(key)) == 6
+    passed_on.sync_target_changed(sync_target(), sync_target(objects=COUNTS))
+    assert round(passed_on.due(key)) == 6
+    assert passed_on.due(Key("imw", "", "guilder")) == 0.0
+    passed_on.sync_target_changed(sync_target(), None)
+    assert passed_on.due(key) == 0.0
+    passed_on.done(Outcome(action, "patched", sync_target()))
+    await clock.sleep(10)
+    assert passed_on.due(key) == 0.0
