@@ -1,12 +1,13 @@
 """Is an object meant by a placement, and if not, which term fails?
 
-An object in a namespace is meant with its namespace, by the labels of the latter; a cluster-scoped
-one by name or by its own labels, entry by entry. Definitions of placed kinds go along unasked: an
-edge without the CustomResourceDefinition could not hold the object.
+Whether it is meant, the chain itself is asked (``translation.selected``): an object in a namespace
+is meant with its namespace, by the labels of the latter; a cluster-scoped one by name or by its own
+labels, entry by entry. Definitions of kinds that go down or come up go along unasked: an edge
+without the CustomResourceDefinition could not hold the object. What is added here is why.
 
 A refusal names every term that fails, with the label as it is, and the smallest edit of labels
 after which the answer would be the other one; where none of one object does, there is no edit. The
-edit is not guessed: it is tried on the same selector before it is offered.
+edit is not guessed: the chain is asked again with it before it is offered.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ from skerry.logic.fleet.placement.terms import Terms, failing, terms_of
 from skerry.logic.fleet.translation.categories import (
     BINDINGS,
     DEFINITIONS,
-    NAMESPACES,
     is_edge_object,
 )
-from skerry.logic.fleet.translation.selected import NamedObjects, What
-from skerry.logic.machinery.selectors import Selector
+from skerry.logic.fleet.translation.selected import (
+    CHOSEN,
+    NamedObjects,
+    What,
+    deciding,
+    sends,
+)
 
 # Stands for any value that nobody mentions.
 _UNHEARD_OF = "other"
@@ -82,14 +87,14 @@ def selected(what: What | None, subject: Subject) -> Link:
         text = "a selector of the placement is malformed, so it is not known what it means"
         return Link("selection", None, "InvalidSelector", (text,))
     item = subject.item
-    if item.namespace:
-        if subject.within is None:
-            text = f"there is no Namespace {item.namespace}"
-            return Link("selection", False, "NamespaceMissing", (text,))
-        return _by_namespace(what.namespaces, item.namespace, subject.within)
-    if item.group_resource == NAMESPACES:
-        return _by_namespace(what.namespaces, item.name, subject.labels)
-    return _by_name(what.named, subject)
+    candidate, why = deciding(item)
+    labels = subject.within if item.namespace else subject.labels
+    if labels is None:
+        text = f"there is no Namespace {item.namespace}"
+        return Link("selection", False, "NamespaceMissing", (text,))
+    if why == CHOSEN:
+        return _by_namespace(what, candidate, labels)
+    return _by_name(what, subject)
 
 
 def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
@@ -98,23 +103,29 @@ def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
     What defines a placed kind goes along unasked.
     """
     found = [selected(what, subject) for subject in subjects]
-    types = {
+    placed = {
         subject.item.group_resource
         for subject, link in zip(subjects, found, strict=True)
         if link.holds and travelling(subject).holds
     }
     return [
-        link if link.holds else _implied(subject, types) or link
+        link if link.holds else _implied(what, subject, placed) or link
         for subject, link in zip(subjects, found, strict=True)
     ]
 
 
-def _implied(subject: Subject, types: AbstractSet[GroupResource]) -> Link | None:
+def _implied(
+    what: What | None, subject: Subject, placed: AbstractSet[GroupResource]
+) -> Link | None:
     """Return that a definition goes along with what it defines; None when it need not."""
-    placed = sorted(str(each) for each in defined_by(subject) if each in types)
-    if not placed:
+    if what is None:
         return None
-    return Link("selection", True, "Implied", (f"it defines {', '.join(placed)}",))
+    needed = sorted(
+        str(kind) for kind in defined_by(subject) if kind in placed or what.upsyncs(kind)
+    )
+    if not needed:
+        return None
+    return Link("selection", True, "Implied", (f"it defines {', '.join(needed)}",))
 
 
 def defined_by(subject: Subject) -> Iterator[GroupResource]:
@@ -128,25 +139,25 @@ def defined_by(subject: Subject) -> Iterator[GroupResource]:
             yield GroupResource(bound.get("group", ""), bound.get("resource", ""))
 
 
-def _by_namespace(selector: Selector, name: str, labels: Labels) -> Link:
-    terms = terms_of(selector) or ()
-    if selector.matches(labels):
-        return Link("selection", True, edit=_leaving(terms, f"Namespace {name}"))
+def _by_namespace(what: What, namespace: ObjectRef, labels: Labels) -> Link:
+    terms, who = terms_of(what.namespaces) or (), f"Namespace {namespace.name}"
+    if sends(what, namespace, labels):
+        return Link("selection", True, edit=_leaving(terms, who))
     edits = joining_edits(terms, labels)
-    if edits is not None and not selector.matches(relabelled(labels, edits)):
+    if edits is not None and not sends(what, namespace, relabelled(labels, edits)):
         edits = None
     return Link(
         "selection",
         False,
         "NamespaceNotSelected",
         tuple(_failures("namespaceSelector", terms, labels)),
-        label_edit(f"Namespace {name}", edits),
+        label_edit(who, edits),
     )
 
 
-def _by_name(named: Sequence[NamedObjects], subject: Subject) -> Link:
-    item, labels = subject.item, subject.labels
-    if any(each.selects(item, labels) for each in named):
+def _by_name(what: What, subject: Subject) -> Link:
+    item, labels, named = subject.item, subject.labels, what.named
+    if sends(what, item, labels):
         return Link("selection", True)
     if not named:
         text = "spec.nonNamespacedObjects is empty, which selects nothing"
@@ -159,10 +170,10 @@ def _by_name(named: Sequence[NamedObjects], subject: Subject) -> Link:
     found = [
         edits
         for each in named
-        if _about(each, item)
+        if each.is_about(item)
         for selector in each.selectors
         if (edits := joining_edits(terms_of(selector) or (), labels)) is not None
-        and each.selects(item, relabelled(labels, edits))
+        and sends(what, item, relabelled(labels, edits))
     ]
     who = f"{item.group_resource} {item.name}"
     edit = label_edit(who, min(found, key=len, default=None))
@@ -173,18 +184,13 @@ def _entry_failures(path: str, entry: NamedObjects, subject: Subject) -> Iterato
     item, labels = subject.item, subject.labels
     if entry.group != item.group:
         yield f"{path}: apiGroup is {entry.group!r}; it is {item.group!r}"
-    elif not _about(entry, item):
+    elif not entry.is_about(item):
         yield f"{path}: {item.resource!r} is not among the resources"
     else:
         yield f"{path}: {item.name!r} is not among the resourceNames"
         for number, selector in enumerate(entry.selectors):
             terms = terms_of(selector) or ()
             yield from _failures(f"{path}.labelSelectors[{number}]", terms, labels)
-
-
-def _about(entry: NamedObjects, item: ObjectRef) -> bool:
-    listed = entry.resources is None or item.resource in entry.resources
-    return entry.group == item.group and listed
 
 
 def _failures(path: str, terms: Terms, labels: Labels) -> Iterator[str]:

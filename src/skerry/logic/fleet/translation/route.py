@@ -22,7 +22,6 @@ from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.relation import Relation
 from skerry.logic.fleet.tables.table import Table
-from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.selected import (
     CHOSEN,
     NAMED,
@@ -31,6 +30,7 @@ from skerry.logic.fleet.translation.selected import (
     Malformed,
     What,
     Why,
+    deciding,
     derive_selected,
 )
 from skerry.logic.fleet.translation.sources import Records
@@ -194,11 +194,7 @@ class Route:
 
     def sending(self, cluster: ClusterName, item: ObjectRef) -> list[ObjectRef]:
         """Return the placements that send a workspace's *item* somewhere for itself."""
-        if item.namespace:
-            return self.choosing(cluster, item.namespace)
-        if item.group_resource == NAMESPACES:
-            return self.choosing(cluster, item.name)
-        return self.naming(cluster, item)
+        return self._selecting(cluster, *deciding(item))
 
     # -- the product -------------------------------------------------------------------------
 
@@ -239,7 +235,7 @@ class Route:
         what = self.what(placement)
         if what is None:
             return False
-        if any(each.covers(*kind) for each in what.upsync):
+        if what.upsyncs(kind):
             return True
         if any(item.group_resource == kind for item in self.named(placement)):
             return True

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from skerry.api.edge import AGGREGATE
+from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.api.refs import ClusterName, ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef, namespace_ref
 from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.tables.flow import Dataflow
 from skerry.logic.fleet.tables.relation import Relation
@@ -33,8 +34,12 @@ class NamedObjects:
     names: frozenset[str] | None
     selectors: tuple[Selector, ...]
 
+    def is_about(self, item: ObjectRef) -> bool:
+        """Tell whether the entry means objects of that type, whatever their names and labels."""
+        return item.group == self.group and _listed(self.resources, item.resource)
+
     def selects(self, item: ObjectRef, labels: Mapping[str, str]) -> bool:
-        if item.group != self.group or not _listed(self.resources, item.resource):
+        if not self.is_about(item):
             return False
         return _listed(self.names, item.name) or any(s.matches(labels) for s in self.selectors)
 
@@ -71,6 +76,10 @@ class What:
     upsync: tuple[UpsyncSet, ...] = ()
     # Whether the copies have to tell which generation of their source they are of.
     aggregates: bool = False
+
+    def upsyncs(self, kind: GroupResource) -> bool:
+        """Tell whether objects of a type may come up, for which the edge must have it."""
+        return any(each.covers(*kind) for each in self.upsync)
 
     def names(self, item: ObjectRef, labels: Mapping[str, str]) -> bool:
         """Tell whether ``nonNamespacedObjects`` means the cluster-scoped *item*."""
@@ -164,6 +173,23 @@ def selected(what: What | Malformed, item: ObjectRef, labels: Labels) -> Why | N
     if item.group_resource == NAMESPACES and what.namespaces.matches(labels):
         why |= CHOSEN
     return why or None
+
+
+def deciding(item: ObjectRef) -> tuple[ObjectRef, Why]:
+    """Return the candidate by which *item* is sent or not, and for which reason of its row.
+
+    What is in a Namespace goes with it, and a Namespace goes when it is chosen: to name one in
+    ``nonNamespacedObjects`` sends nothing. Everything else has to be named.
+    """
+    if item.namespace:
+        return namespace_ref(item.namespace), CHOSEN
+    return item, CHOSEN if item.group_resource == NAMESPACES else NAMED
+
+
+def sends(what: What | Malformed, item: ObjectRef, labels: Labels) -> bool:
+    """Tell whether a placement sends *item* for itself; *labels* are its deciding candidate's."""
+    candidate, why = deciding(item)
+    return bool((selected(what, candidate, labels) or 0) & why)
 
 
 def derive_selected(

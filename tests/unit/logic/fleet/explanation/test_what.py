@@ -148,6 +148,31 @@ def test_a_definition_goes_along_with_what_it_defines() -> None:
     assert along.messages == ("it defines widgets.test.example",)
 
 
+def test_a_definition_goes_along_with_what_may_come_up_from_the_edge() -> None:
+    up = {"apiGroup": "test.example", "resources": ["widgets"]}
+    nowhere = {"matchLabels": {"no": "where"}}
+    definition = Subject(
+        CRD,
+        {
+            "metadata": {"name": CRD.name},
+            "spec": {"group": "test.example", "names": {"plural": "widgets"}},
+        },
+    )
+    [along] = selections(meaning(namespaceSelector=nowhere, upsync=[up]), [definition])
+    assert (along.holds, along.reason) == (True, "Implied")
+    other = {**up, "resources": ["gadgets"]}
+    [alone] = selections(meaning(namespaceSelector=nowhere, upsync=[other]), [definition])
+    assert not alone.holds
+    [unknown] = selections(None, [definition])
+    assert unknown.holds is None, "a malformed placement implies nothing"
+
+
+def test_a_namespace_that_is_named_and_not_chosen_is_not_sent() -> None:
+    every = {"apiGroup": "", "resources": ["namespaces"], "resourceNames": ["*"]}
+    found = selected(named(every), subject(namespace_ref("shop")))
+    assert (found.holds, found.reason) == (False, "NamespaceNotSelected")
+
+
 def test_a_binding_defines_what_it_has_bound() -> None:
     item = ObjectRef("", "apis.kcp.io", "apibindings", "", "b")
     bound = [{"group": "test.example", "resource": "widgets"}]

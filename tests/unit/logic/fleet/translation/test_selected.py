@@ -16,10 +16,12 @@ from skerry.logic.fleet.translation.selected import (
     NAMED,
     Malformed,
     UpsyncSet,
+    deciding,
     derive_selected,
     placement_row,
     reference,
     selected,
+    sends,
     what_of,
 )
 from skerry.logic.machinery.selectors import SelectorError
@@ -106,6 +108,33 @@ def test_a_namespace_is_chosen_by_labels_or_named_or_both(
     names = {"apiGroup": "", "resources": ["namespaces"], "resourceNames": ["n"]}
     what = _what(namespaceSelector=GO, nonNamespacedObjects=[names])
     assert selected(what, item, labels) == why
+
+
+@pytest.mark.parametrize(
+    ("item", "candidate", "why"),
+    [
+        (ObjectRef("", "", "configmaps", "n", "x"), namespace_ref("n"), CHOSEN),
+        (namespace_ref("n"), namespace_ref("n"), CHOSEN),
+        (ROLE, ROLE, NAMED),
+    ],
+)
+def test_an_object_is_sent_with_its_namespace_and_a_cluster_scoped_one_by_name(
+    item: ObjectRef, candidate: ObjectRef, why: int
+) -> None:
+    assert deciding(item) == (candidate, why)
+
+
+def test_to_name_a_namespace_sends_neither_it_nor_what_is_in_it() -> None:
+    names = {"apiGroup": "", "resources": ["namespaces"], "resourceNames": ["n"]}
+    what = _what(namespaceSelector=GO, nonNamespacedObjects=[names, _entry(resourceNames=["*"])])
+    inside = ObjectRef("", "", "configmaps", "n", "x")
+    assert selected(what, namespace_ref("n"), {}) == NAMED
+    assert not sends(what, namespace_ref("n"), {})
+    assert not sends(what, inside, {})
+    assert sends(what, namespace_ref("n"), {"go": "yes"})
+    assert sends(what, inside, {"go": "yes"})
+    assert sends(what, ROLE, {})
+    assert not sends(Malformed("wrong"), ROLE, {})
 
 
 def test_of_a_malformed_placement_nothing_is_known_to_be_selected() -> None:
