@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from skerry.kit.log import Logger
+from skerry.kit.streams import Stream, join_streams
 
 log = Logger("console")
 
 _MAX_HEAD = 64 * 1024
 _HEAD_SECONDS = 30.0
-_PIECE = 64 * 1024
 _OF_THE_CONNECTION = ("connection", "keep-alive", "proxy-connection")
 _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
 _AWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
@@ -114,23 +114,6 @@ class ConsoleProxy:
         )
         try:
             outer.write(head)
-            async with asyncio.TaskGroup() as tasks:
-                up = tasks.create_task(_piped_to_the_end(reader, outer))
-                await _piped(inner, writer)
-                up.cancel()
+            await join_streams(Stream(reader, writer), Stream(inner, outer))
         finally:
             outer.close()
-
-
-async def _piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes until there is no more."""
-    with contextlib.suppress(ConnectionError):
-        while piece := await reader.read(_PIECE):
-            writer.write(piece)
-            await writer.drain()
-
-
-async def _piped_to_the_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what a browser sends; one that leaves ends the connection behind it, too."""
-    await _piped(reader, writer)
-    writer.close()

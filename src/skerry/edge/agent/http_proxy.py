@@ -18,7 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from skerry.edge.agent.network import LOOPBACK, Backend, Connect, copy_stream, dialled
+from skerry.edge.agent.network import LOOPBACK, Backend, Connect, dialled
+from skerry.kit.streams import Stream, join_streams
 from skerry.wire.http1 import parsed_request, response_lines
 
 _MAX_HEAD = 64 * 1024
@@ -131,10 +132,7 @@ class HttpProxy:
         else:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
-            async with asyncio.TaskGroup() as tasks:
-                upstream = tasks.create_task(copy_stream(reader, back_writer))
-                await copy_stream(back_reader, writer)
-                upstream.cancel()
+            await join_streams(Stream(reader, writer), Stream(back_reader, back_writer))
         finally:
             back_writer.close()
             with contextlib.suppress(OSError):

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from skerry.edge.agent.pod_network import PodNetwork
 from skerry.edge.agent.runtime import CannotStart
 from skerry.kit.log import Logger
+from skerry.kit.streams import copy_stream
 
 _log = Logger("network")
 LOOPBACK = "127.0.0.1"
-_COPY_BYTES = 64 * 1024
 # Enough for a backend on this machine; it either listens or refuses.
 _DIAL_SECONDS = 5.0
 _BACKLOG = 128
@@ -323,16 +323,6 @@ async def dialled(backend: Backend, connect: Connect = _opened) -> Streams:
             if loop.time() >= deadline:
                 raise
             await asyncio.sleep(_RETRY_SECONDS)
-
-
-async def copy_stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy one direction to its end, and tell the other side that it ended."""
-    with contextlib.suppress(ConnectionError, OSError):
-        while data := await reader.read(_COPY_BYTES):
-            writer.write(data)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
