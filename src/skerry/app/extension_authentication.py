@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
+from skerry.app.kept_objects import keep_up, put
 from skerry.kit.clock import Clock
-from skerry.kit.log import Logger
 from skerry.runtime.client import Client
-from skerry.runtime.transport import TransportError
-
-log = Logger("server")
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAME, NAMESPACE = "extension-apiserver-authentication", "kube-system"
@@ -47,30 +44,17 @@ class ExtensionAuthentication:
         self._bundles = (clients, front_proxy)
 
     async def run(self, clock: Clock) -> None:
-        """Look again and again until cancelled; a store that is away is met the next time."""
-        while True:
-            await clock.sleep(_INTERVAL_SECONDS)
-            try:
-                await self.ensure()
-            except (ApiError, TransportError) as error:
-                log.warning("authentication of aggregated servers not kept up", error=error)
+        """Work until cancelled."""
+        await keep_up("extension authentication", self.ensure, clock, _INTERVAL_SECONDS)
 
     async def ensure(self) -> None:
         """Create the ConfigMap, or add what is missing."""
-        try:
-            live = await self._client.get(CONFIG_MAPS, NAME, NAMESPACE)
-        except NotFound:
-            live = {"metadata": {"name": NAME, "namespace": NAMESPACE}}
-        data = live.get("data") or {}
+        await put(self._client, CONFIG_MAPS, NAME, NAMESPACE, self._completed)
+
+    def _completed(self, live: Object | None) -> Object | None:
+        known: Object = live or {"metadata": {"name": NAME, "namespace": NAMESPACE}}
+        data = known.get("data") or {}
         wanted = dict(_FIXED)
         for name, own in zip(_BUNDLES, self._bundles, strict=True):
             wanted[name] = joined(data.get(name, ""), own())
-        if data == wanted:
-            return
-        try:
-            if "uid" in live["metadata"]:
-                await self._client.update(CONFIG_MAPS, {**live, "data": wanted})
-            else:
-                await self._client.create(CONFIG_MAPS, {**live, "data": wanted}, NAMESPACE)
-        except (AlreadyExists, Conflict, NotFound):
-            return
+        return None if data == wanted else {**known, "data": wanted}

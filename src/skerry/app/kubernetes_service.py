@@ -13,16 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from skerry.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.app.kept_objects import keep_up, put
 from skerry.controllers.workload.kinds import ENDPOINTS, SERVICES, SLICES
 from skerry.kit.clock import Clock
-from skerry.kit.log import Logger
 from skerry.runtime.client import Client
-from skerry.runtime.transport import TransportError
-
-log = Logger("apiserver")
 
 NAME: Final = "kubernetes"
 NAMESPACE: Final = "default"
@@ -109,13 +105,8 @@ class KubernetesService:
         self._urls = urls
 
     async def run(self, clock: Clock) -> None:
-        """Look again and again until cancelled; a store that is away is met the next time."""
-        while True:
-            await clock.sleep(_INTERVAL_SECONDS)
-            try:
-                await self.ensure()
-            except (ApiError, TransportError) as error:
-                log.warning("service of the API server not kept up", error=error)
+        """Work until cancelled."""
+        await keep_up("service", self.ensure, clock, _INTERVAL_SECONDS)
 
     async def ensure(self) -> None:
         """Create what is missing; say in the endpoints who lives now."""
@@ -126,18 +117,13 @@ class KubernetesService:
             await self._put(SLICES, wanted[1], ("endpoints", "ports"))
 
     async def _put(self, kind: GroupVersionResource, wanted: Object, fields: Sequence[str]) -> None:
-        """Create *wanted* or correct *fields* of it; who wrote meanwhile is met the next time."""
-        try:
-            live = await self._client.get(kind, NAME, NAMESPACE)
-        except NotFound:
-            try:
-                await self._client.create(kind, wanted, NAMESPACE)
-            except AlreadyExists:
-                return
-            return
-        if all(live.get(field) == wanted[field] for field in fields):
-            return
-        try:
-            await self._client.update(kind, {**live, **{f: wanted[f] for f in fields}})
-        except (Conflict, NotFound):
-            return
+        """Create *wanted* or correct *fields* of it; what others added stays."""
+
+        def corrected(live: Object | None) -> Object | None:
+            if live is None:
+                return wanted
+            if all(live.get(field) == wanted[field] for field in fields):
+                return None
+            return {**live, **{field: wanted[field] for field in fields}}
+
+        await put(self._client, kind, NAME, NAMESPACE, corrected)
