@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from skerry.wire.healthz import TEXT, WITHHELD, Checked, answer
 from skerry.wire.http1 import parsed_request, response_lines
 
 # A whole request, a token included; anything longer is none.
 _REQUEST_LIMIT = 16384
 _REQUEST_SECONDS = 10.0
-_TEXT = "text/plain; charset=utf-8"
 
 # Returns a page's type and text; None while there is none.
 MakePage = Callable[[], tuple[str, bytes] | None]
@@ -36,7 +36,7 @@ class Page:
 
     status: int
     body: bytes
-    kind: str = _TEXT
+    kind: str = TEXT
 
     def encoded(self) -> bytes:
         fields = (
@@ -140,15 +140,8 @@ class HealthEndpoint:
 
     def _checked(self, path: str, verbose: bool) -> Page:
         found = {name: check() for name, check in self._checks[path].items()}
-        good = not any(found.values())
-        if good and not verbose:
-            return Page(200, b"ok")
-        report = "".join(
-            f"[-]{name} failed: {'reason withheld' if self._withhold else wrong}\n"
-            if wrong
-            else f"[+]{name} ok\n"
+        shown = [
+            Checked(name, WITHHELD if wrong and self._withhold else wrong)
             for name, wrong in found.items()
-        )
-        verdict = "passed" if good else "failed"
-        status = 200 if good else 500
-        return Page(status, f"{report}{path[1:]} check {verdict}\n".encode())
+        ]
+        return Page(*answer(path[1:], shown, verbose=verbose))

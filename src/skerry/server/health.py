@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl
 from skerry.api.errors import NotFound
 from skerry.kit.log import Logger
 from skerry.server.http.message import Answer, Request, Response
+from skerry.wire.healthz import TEXT, WITHHELD, Checked, answer
 
 log = Logger("health")
 
 CheckFunction = Callable[[], Awaitable[None]]
-_TEXT = "text/plain; charset=utf-8"
 ENDPOINTS = ("healthz", "livez", "readyz")
 
 
@@ -98,30 +98,24 @@ async def _single(checks: Sequence[Check], name: str) -> Answer:
 async def _summary(endpoint: str, checks: Sequence[Check], query_string: str) -> Answer:
     query = parse_qsl(query_string, keep_blank_values=True, max_num_fields=200)
     excluded = {value for name, value in query if name == "exclude"}
-    lines: list[str] = []
-    failed = False
+    found: list[Checked] = []
     for check in checks:
-        if check.name in excluded:
-            excluded.discard(check.name)
-            lines.append(f"[+]{check.name} excluded: ok\n")
-            continue
-        try:
-            await check.function()
-        except Unhealthy as error:
-            failed = True
-            log.info("check failed", v=2, endpoint=endpoint, check=check.name, error=error)
-            lines.append(f"[-]{check.name} failed: reason withheld\n")
-        else:
-            lines.append(f"[+]{check.name} ok\n")
-    if excluded:
-        named = ", ".join(f'"{name}"' for name in sorted(excluded))
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {named}\n")
-    if failed:
-        return _text(500, f"{''.join(lines)}{endpoint} check failed\n")
-    if not any(name == "verbose" for name, _ in query):
-        return _text(200, "ok")
-    return _text(200, f"{''.join(lines)}{endpoint} check passed\n")
+        reason = ""
+        if check.name not in excluded:
+            try:
+                await check.function()
+            except Unhealthy as error:
+                reason = WITHHELD
+                log.info("check failed", v=2, endpoint=endpoint, check=check.name, error=error)
+        found.append(Checked(check.name, reason, check.name in excluded))
+    warning = ""
+    if unknown := excluded - {check.name for check in checks}:
+        named = ", ".join(f'"{name}"' for name in sorted(unknown))
+        warning = f"warn: some health checks cannot be excluded: no matches for {named}\n"
+    verbose = any(name == "verbose" for name, _ in query)
+    status, text = answer(endpoint, found, verbose=verbose, warning=warning)
+    return Response(status, text, TEXT)
 
 
 def _text(status: int, text: str) -> Response:
-    return Response(status, text.encode(), _TEXT)
+    return Response(status, text.encode(), TEXT)
