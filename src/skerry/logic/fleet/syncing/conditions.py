@@ -21,6 +21,7 @@ from skerry.api.edge import SYNCER_CONFIGS
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.syncing.outcome import SyncOutcome
+from skerry.logic.machinery.conditions import dated
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 
 # A SyncerConfig is read by people and travels on each heartbeat; more would serve neither.
@@ -98,11 +99,7 @@ def conditions(standing: Standing, before: Sequence[Mapping[str, Any]], now: str
     troubled = sorted(standing.troubled.items())[:MAX_OBJECTS]
     made.extend(_of_object(ref, outcome) for ref, outcome in troubled)
     known = {condition.get("type"): condition for condition in before}
-    for condition in made:
-        old = known.get(condition["type"])
-        same = old is not None and old.get("status") == condition["status"]
-        condition["lastTransitionTime"] = old["lastTransitionTime"] if same and old else now
-    return made
+    return [dated(condition, known.get(condition["type"]), now) for condition in made]
 
 
 def report(
@@ -231,5 +228,4 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Object:
         "status": status,
         "reason": reason,
         "message": message[:_MAX_MESSAGE_LENGTH],
-        "lastTransitionTime": "",
     }

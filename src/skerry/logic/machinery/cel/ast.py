@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from skerry.logic.machinery.work import spend
+from skerry.wire.protobuf import read_fields, read_varint, signed
 
 
 class ParseError(ValueError):
@@ -143,43 +143,16 @@ def _cleaned(text: str) -> str:
     return re.sub(r" \[INVALID_ARGUMENT\]$", "", text.removeprefix("INVALID_ARGUMENT: "))
 
 
-# --- the wire format, as far as trees need it
+# --- reading the tree that the parser writes
 
 _Fields: TypeAlias = dict[int, list[Any]]
 
 
 def _message(data: bytes) -> _Fields:
     found: _Fields = {}
-    for number, value in _wire(data):
+    for number, _, value in read_fields(data):
         found.setdefault(number, []).append(value)
     return found
-
-
-def _wire(data: bytes) -> Iterator[tuple[int, Any]]:
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, kind = tag >> 3, tag & 7
-        if kind == 0:
-            value: Any
-            value, at = _varint(data, at)
-        elif kind == 1:
-            value, at = data[at : at + 8], at + 8
-        else:
-            size, at = _varint(data, at)
-            value, at = data[at : at + size], at + size
-        yield number, value
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
 
 
 def _one(fields: _Fields, number: int) -> bytes:
@@ -214,7 +187,7 @@ def _constant(node: int, fields: _Fields) -> Constant:
     if number == 2:
         return Constant(node, bool(value))
     if number == 3:
-        return Constant(node, value - (1 << 64) if value >= 1 << 63 else value)
+        return Constant(node, signed(value))
     if number == 4:
         return Constant(node, value, unsigned=True)
     if number == 5:
@@ -243,7 +216,7 @@ def _list(node: int, fields: _Fields) -> ListOf:
     )
     optional, at = set(), 0
     while at < len(packed):
-        index, at = _varint(packed, at)
+        index, at = read_varint(packed, at)
         optional.add(index)
     return ListOf(node, tuple(map(_node, fields.get(1, []))), frozenset(optional))
 
