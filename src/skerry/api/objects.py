@@ -1,8 +1,8 @@
 """An API object as it travels: what JSON makes of a manifest.
 
-One alias, so that a signature can say "an object of the API" without knowing the machinery that
-serves its type. Objects out of a cache are read-only by agreement; tests run with the mutation
-check on.
+Two aliases, so that a signature can say "an object of the API" (``Object``), or "one that is only
+read, or a part of one" (``Raw``), without knowing the machinery that serves its type. Objects out
+of a cache are read-only by agreement; tests run with the mutation check on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from skerry.kit.text import whole_number
 
 Object: TypeAlias = dict[str, Any]
+Raw: TypeAlias = Mapping[str, Any]
 
 
 def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from skerry.edge.agent.runtime import CannotStart, Image
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ImageFiles:
     """What an image says of itself."""
 
     root: Path
@@ -35,25 +35,25 @@ class _Said:
 def with_files(image: Image, files: tuple[str, str], images: Path | None) -> Image:
     """Return *image* with its files; raises ``ImageError`` when they cannot be had."""
     kind, place = files
-    said = _READERS[kind](Path(place), images)
+    there = _READERS[kind](Path(place), images)
     own = (image.entrypoint, image.command)
     found = replace(
         image,
         # As with a pod's command: another entrypoint silences the image's arguments.
-        entrypoint=image.entrypoint or said.entrypoint,
-        command=own[1] if any(own) else said.command,
-        environment={**said.environment, **image.environment},
-        working_directory=image.working_directory or said.working_directory,
-        ports=image.ports or said.ports,
-        root=said.root,
-        user=said.user[0],
-        group=said.user[1],
-        user_name=said.user_name,
+        entrypoint=image.entrypoint or there.entrypoint,
+        command=own[1] if any(own) else there.command,
+        environment={**there.environment, **image.environment},
+        working_directory=image.working_directory or there.working_directory,
+        ports=image.ports or there.ports,
+        root=there.root,
+        user=there.user[0],
+        group=there.user[1],
+        user_name=there.user_name,
     )
-    if said.layout is None:
+    if there.layout is None:
         return found
-    identity = f"{image.identity.partition('@')[0]}@{said.layout.digest}"
-    return replace(found, identity=identity, unpack=_Unpacking(said.layout, said.root))
+    identity = f"{image.identity.partition('@')[0]}@{there.layout.digest}"
+    return replace(found, identity=identity, unpack=_Unpacking(there.layout, there.root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class _Unpacking:
             raise CannotStart(str(error)) from error
 
 
-def _rootfs(path: Path, images: Path | None) -> _Said:
+def _rootfs(path: Path, images: Path | None) -> _ImageFiles:
     if not path.is_dir():
         raise ImageError(f"{path} is no directory")
-    return _Said(path)
+    return _ImageFiles(path)
 
 
-def _bundle(path: Path, images: Path | None) -> _Said:
+def _bundle(path: Path, images: Path | None) -> _ImageFiles:
     try:
         config = json.loads((path / "config.json").read_text())
         process = config.get("process") or {}
@@ -82,7 +82,7 @@ def _bundle(path: Path, images: Path | None) -> _Said:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ImageError(f"{path} is no OCI bundle: {error}") from error
     user = process.get("user") or {}
-    return _Said(
+    return _ImageFiles(
         root,
         tuple(process.get("args") or ()),
         environment=_pairs(process.get("env") or ()),
@@ -91,7 +91,7 @@ def _bundle(path: Path, images: Path | None) -> _Said:
     )
 
 
-def _layout(path: Path, images: Path | None) -> _Said:
+def _layout(path: Path, images: Path | None) -> _ImageFiles:
     if images is None:
         raise ImageError(f"{path}: there is no place to unpack it")
     try:
@@ -100,16 +100,16 @@ def _layout(path: Path, images: Path | None) -> _Said:
         raise ImageError(f"{path}: {error.strerror}") from error
     layout = _read_once(path, status.st_mtime_ns, status.st_size)
     root = images / layout.digest.replace(":", "-")
-    said = layout.config.get("config") or {}
-    return _Said(
+    config = layout.config.get("config") or {}
+    return _ImageFiles(
         root,
-        tuple(said.get("Entrypoint") or ()),
-        tuple(said.get("Cmd") or ()),
-        _pairs(said.get("Env") or ()),
-        str(said.get("WorkingDir") or ""),
-        _numbers(str(said.get("User") or "")),
-        _name(str(said.get("User") or "")),
-        tuple(_tcp_ports(said.get("ExposedPorts") or {})),
+        tuple(config.get("Entrypoint") or ()),
+        tuple(config.get("Cmd") or ()),
+        _pairs(config.get("Env") or ()),
+        str(config.get("WorkingDir") or ""),
+        _numbers(str(config.get("User") or "")),
+        _name(str(config.get("User") or "")),
+        tuple(_tcp_ports(config.get("ExposedPorts") or {})),
         layout,
     )
 

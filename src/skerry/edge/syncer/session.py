@@ -108,7 +108,7 @@ class Session:
             hub.transport.report_to(trust.saw_header)
 
     async def run(self) -> None:
-        """Work until cancelled, or until one side turns out to be another one than it was.
+        """Work until cancelled, or until one side turns out not to be the one it was.
 
         What the caches hold then is of a history that has ended: only fresh ones will do.
         """

@@ -63,7 +63,7 @@ class Syncer:
                     self._settings, self._hub, self._edge, self._records, self._ids, self._metrics
                 )
                 await self.session.run()
-                _log.info("hub or edge is another one than before; reading everything anew", v=0)
+                _log.info("hub or edge was replaced; reading everything anew", v=0)
         finally:
             self.session = None
             await self._records.flush()

@@ -9,15 +9,13 @@ and a condition where the kind has one for that. The reference page is made of t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from skerry.api.edge import NOT_ENFORCED
 from skerry.api.kinds import GroupVersionResource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, Raw
 from skerry.logic.machinery.conditions import Condition, set_conditions
 from skerry.logic.machinery.plan import NOTHING, Action, Announcement, Patch, Plan, Target
-
-Raw = Mapping[str, Any]
 
 REASON: Final = "NotEnforced"
 

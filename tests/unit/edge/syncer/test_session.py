@@ -1,4 +1,4 @@
-"""A session: everything connected, and its end when one side is another one than it was."""
+"""A session: everything connected, and its end when one side is not the one it was."""
 
 from __future__ import annotations
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from skerry.api.edge import HEALTHY, NOT_DELIVERED, UNHEALTHY
+from skerry.api.objects import Raw
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName
 from skerry.kit.text import one_line
 from skerry.logic.machinery.printing.durations import parse_time
 
-Raw = Mapping[str, Any]
 Status = Literal["True", "False", "Unknown"]
 EdgeState = Literal["Lost", "Held", "Refused", "Unhealthy", "Syncing", "NotJoined", "Ready"]
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skerry.api.edge import API_VERSION, CONFIRM, ENFORCE, LOCATION_CONSENT_NAME, OBSERVE
+from skerry.api.objects import Raw
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.records import Object
 
 # Entries of one list: a person reads them, and none of them is lost by being left out for now.
 MAX_ENTRIES = 50
@@ -42,19 +42,19 @@ class Confirmation(NamedTuple):
         return found
 
 
-def is_enforced(record: Object | None) -> bool:
+def is_enforced(record: Raw | None) -> bool:
     """Return whether the mode in a LocationConsent is Enforce."""
     return record is not None and record.get("mode") == ENFORCE
 
 
-def confirmed_ids(record: Object | None) -> list[str]:
+def confirmed_ids(record: Raw | None) -> list[str]:
     """Return the ids that a person has written into the annotation, each once."""
     annotations = ((record or {}).get("metadata") or {}).get("annotations") or {}
     listed = (each.strip() for each in str(annotations.get(CONFIRM) or "").split(","))
     return list(dict.fromkeys(each for each in listed if each))
 
 
-def without_ids(record: Object, taken: Iterable[str]) -> dict[str, Any]:
+def without_ids(record: Raw, taken: Iterable[str]) -> dict[str, Any]:
     """Return *record* with *taken* removed from its annotation."""
     gone = set(taken)
     left = [each for each in confirmed_ids(record) if each not in gone]
@@ -67,7 +67,7 @@ def without_ids(record: Object, taken: Iterable[str]) -> dict[str, Any]:
     return {**record, "metadata": metadata}
 
 
-def with_confirmations(record: Object, taken: Sequence[Confirmation], time: str) -> dict[str, Any]:
+def with_confirmations(record: Raw, taken: Sequence[Confirmation], time: str) -> dict[str, Any]:
     """Return *record* with *taken* noted in it, the newest first."""
     if not taken:
         return dict(record)
@@ -89,7 +89,7 @@ def entries(
     return found
 
 
-def with_part(record: Object, name: str, part: Mapping[str, Any]) -> dict[str, Any]:
+def with_part(record: Raw, name: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return *record* with its part *name* (``destinations``, ``objects``) as given."""
     found = {key: value for key, value in record.items() if key not in (name, "held")}
     if part:
@@ -112,7 +112,7 @@ def new_record(cluster: str) -> dict[str, Any]:
     }
 
 
-def lean_record(obj: Object) -> dict[str, Any]:
+def lean_record(obj: Raw) -> dict[str, Any]:
     """Return what is worth caching of a LocationConsent."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {**obj, "metadata": metadata}

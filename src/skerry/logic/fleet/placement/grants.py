@@ -15,8 +15,9 @@ from typing import Any
 
 from skerry.api.edge import ENFORCE, LOCATION_GRANTS
 from skerry.api.kinds import GroupResource
+from skerry.api.objects import Raw
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.placement.records import Location, Object
+from skerry.logic.fleet.placement.records import Location
 from skerry.logic.fleet.placement.terms import Terms, matches, read_selector
 
 ANY = "*"
@@ -75,7 +76,7 @@ class Grant:
         return any(rule.covers(resource, namespaced=namespaced) for rule in self.rules)
 
 
-def grant_of(obj: Object) -> Grant:
+def grant_of(obj: Raw) -> Grant:
     """Read a LocationGrant object; what a server without our schema lets through is an error."""
     ref = ObjectRef.of(LOCATION_GRANTS.group_resource, obj)
     spec = obj.get("spec")
@@ -124,7 +125,7 @@ def _listed(names: Sequence[str]) -> frozenset[str] | None:
     return None if ANY in names else frozenset(names)
 
 
-def lean_grant(obj: Object) -> dict[str, Any]:
+def lean_grant(obj: Raw) -> dict[str, Any]:
     """Return the part of a LocationGrant that is read here, to be cached in its stead."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {"metadata": metadata, "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}

@@ -17,12 +17,11 @@ from skerry.api.edge import (
     location_ref,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.objects import Raw
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
 from skerry.logic.fleet.placement.strategy import Strategy, strategy_of, taints_of
 from skerry.logic.fleet.placement.terms import Terms, contradictions, read_selector
 from skerry.logic.machinery.taints import Taint
-
-Object = Mapping[str, Any]
 
 _EDGE_PLACEMENT = EDGE_PLACEMENTS.group_resource
 _LOCATION = LOCATIONS.group_resource
@@ -87,7 +86,7 @@ class Placement:
     unsatisfiable: tuple[str, ...] = ()
 
 
-def location_of(obj: Object) -> Location:
+def location_of(obj: Raw) -> Location:
     """Read a Location object."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     read = read_selector(spec.get("instanceSelector"), "spec.instanceSelector")
@@ -101,7 +100,7 @@ def location_of(obj: Object) -> Location:
     )
 
 
-def sync_target_of(obj: Object) -> SyncTarget:
+def sync_target_of(obj: Raw) -> SyncTarget:
     """Read a SyncTarget object."""
     metadata = obj["metadata"]
     closed = bool((obj.get("spec") or {}).get("unschedulable"))
@@ -113,7 +112,7 @@ def sync_target_of(obj: Object) -> SyncTarget:
     )
 
 
-def is_ready(obj: Object) -> bool:
+def is_ready(obj: Raw) -> bool:
     """Tell whether the condition Ready is True."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
@@ -123,14 +122,14 @@ _KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp
 _KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS, HEARTBEAT_LEASE_SECONDS, CHANGED_BY)
 
 
-def lean_location(obj: Object) -> dict[str, Any]:
+def lean_location(obj: Raw) -> dict[str, Any]:
     """Return the part of a Location that is read here, to be cached in its stead."""
     selector = (obj.get("spec") or {}).get("instanceSelector")
     spec = {} if selector is None else {"instanceSelector": selector}
     return {"metadata": _lean_metadata(obj["metadata"]), "spec": spec}
 
 
-def lean_sync_target(obj: Object) -> dict[str, Any]:
+def lean_sync_target(obj: Raw) -> dict[str, Any]:
     """Return the part of a SyncTarget that edge controllers read, to be cached in its stead."""
     status = obj.get("status") or {}
     conditions = [c for c in status.get("conditions") or () if c.get("type") == "Ready"]
@@ -149,12 +148,12 @@ def _lean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def is_being_deleted(obj: Object) -> bool:
+def is_being_deleted(obj: Raw) -> bool:
     """Tell whether an object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def placement_of(obj: Object) -> Placement:
+def placement_of(obj: Raw) -> Placement:
     """Read an EdgePlacement object."""
     spec = obj.get("spec") or {}
     selectors: list[Terms] = []

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from skerry.api.objects import Raw
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
-from skerry.logic.fleet.placement.records import Object
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name
 
 NO_LABELS: Mapping[str, str] = {}
@@ -35,7 +35,7 @@ class Position(NamedTuple):
 NOWHERE = Position()
 
 
-def lean_workspace(obj: Object) -> dict[str, Any]:
+def lean_workspace(obj: Raw) -> dict[str, Any]:
     """Return what is worth caching of a Workspace: what it stands for, and its labels."""
     kept = ("name", "uid", "resourceVersion", "labels")
     metadata = {name: obj["metadata"][name] for name in kept if name in obj["metadata"]}

@@ -28,16 +28,14 @@ like such, and a sentence, each of a length that is bounded here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-from skerry.api.objects import Object
+from skerry.api.objects import Object, Raw
 from skerry.logic.fleet.summary.aggregate_numbers import COUNTING, Extent, count
 from skerry.logic.fleet.summary.gathered import Gathered
 from skerry.logic.fleet.summary.health import TROUBLE, conditions_of
 from skerry.logic.fleet.summary.tally import ConditionTotal
 from skerry.logic.machinery.conditions import condition_of, dated
-
-Raw = Mapping[str, Any]
 
 RECONCILING: Final = "Reconciling"
 MAX_MESSAGE_LENGTH: Final = 512

@@ -11,11 +11,10 @@ not count, nothing to run at all), ``shown`` is false and the caller has to say 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from skerry.api.objects import Raw
 from skerry.logic.fleet.summary.report import Number
-
-Raw = Mapping[str, Any]
 
 _MAX = 2**31 - 1
 

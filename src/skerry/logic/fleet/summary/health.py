@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-Raw = Mapping[str, Any]
+from skerry.api.objects import Raw
+
 Verdict = Literal["True", "False", "Unknown"]
 
 # Kubernetes allows 1024 and 32768; a person reads a line. Summaries hold a hundred of them.

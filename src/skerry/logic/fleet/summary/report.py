@@ -21,6 +21,7 @@ from typing import Any, Final
 import orjson
 
 from skerry.api.edge import CAUSE, SYNC_ERROR, WITHHELD_FROM, is_projected, is_system_object
+from skerry.api.objects import Raw
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.summary.health import (
     MAX_MESSAGE_LENGTH,
@@ -38,7 +39,6 @@ from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.source_generation import recorded_generation
 
-Raw = Mapping[str, Any]
 Number = int | float
 
 # An edge may report what it likes; a summary has room for so much of it.

@@ -30,10 +30,8 @@ from typing import Any, Final, NamedTuple
 
 from skerry.api.edge import MAX_CAUSE_BYTES, NOT_ENFORCED
 from skerry.api.kinds import GroupResource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, Raw
 from skerry.kit.text import one_line
-
-Raw = Mapping[str, Any]
 
 # Of a log no more than this is read for its last line, and kept of a message at the edge.
 MAX_LINE_BYTES: Final = 1024

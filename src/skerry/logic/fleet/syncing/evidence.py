@@ -50,9 +50,7 @@ class Doubt:
 
 _AWAY = Doubt("HubAway", "the mailbox has not been read completely")
 _UNCONFIGURED = Doubt("NoSyncerConfig", "the mailbox has no SyncerConfig")
-_OTHER_STORE = Doubt(
-    "HubIdentityChanged", "the hub's store is another one than the one this was placed from"
-)
+_OTHER_STORE = Doubt("HubIdentityChanged", "the hub's store is not the one this was placed from")
 _NOT_LATER = Doubt("NotNewer", "the mailbox was read at no later revision than the object")
 
 

@@ -6,14 +6,12 @@ it is one of a few words, a number, or a line of bounded length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from skerry.api.objects import Raw
 from skerry.kit.text import one_line
 from skerry.logic.fleet.syncing.conditions import MAX_HELD_CLUSTERS
 from skerry.logic.machinery.conditions import condition_of
-
-Raw = Mapping[str, Any]
 
 # Reasons of the condition Held, by the syncer's condition they stand for: the graver first.
 _HOLDS: Final = (("HubIdentityChanged", "StoreIdentityChanged"), ("DeletionsHeld", "DeletionsHeld"))

@@ -7,18 +7,15 @@ has NamesAccepted False, and is not served until the other lets go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from skerry.api.errors import FieldError
-from skerry.api.objects import Object
+from skerry.api.objects import Object, Raw
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.crd import definition
 from skerry.logic.machinery.crd.definition import mapping, names_of, sequence, spec_of, text
-
-Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Raw
 from skerry.logic.machinery import names
 from skerry.logic.machinery.crd.definition import mapping, sequence, spec_of, text, versions_of
 from skerry.logic.machinery.remote_conversion import ConversionWebhook
 from skerry.logic.machinery.reviews import REVIEW_VERSIONS
 from skerry.logic.machinery.webhook_clients import client_config, client_errors
-
-Raw = Mapping[str, Any]
 
 
 def conversion_errors(spec: Raw) -> Iterator[FieldError]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Raw
 from skerry.logic.machinery.crd.definition import mapping, sequence, text
 from skerry.logic.machinery.schema.lists import repetitions
-
-Raw = Mapping[str, Any]
 
 
 def list_type_errors(raw: Raw, path: str) -> Iterator[FieldError]:

@@ -7,18 +7,18 @@ wrong at or below their node, because types of a broken schema would only confus
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Raw
 from skerry.api.schema import Schema
 from skerry.logic.machinery.crd.definition import mapping, sequence, text
 from skerry.logic.machinery.crd.list_types import list_type_errors
 from skerry.logic.machinery.crd.rules import RuleChecks, field_path_valid
 from skerry.logic.machinery.work import spend
 
-Raw = Mapping[str, Any]
 # All that is asked of one node, here and by the other readings of a definition.
 _NODE_UNITS = 250
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")

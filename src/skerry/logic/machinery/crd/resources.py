@@ -8,7 +8,7 @@ the hash of its spec.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import orjson
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import ALL_VERBS, GroupVersionKind, ResourceInfo, Subresource
-from skerry.api.objects import Object
+from skerry.api.objects import Object, Raw
 from skerry.api.schema import Definitions, Schema
 from skerry.kit.caching import WeightedCache
 from skerry.logic.machinery import names
@@ -34,8 +34,6 @@ from skerry.logic.machinery.schema import (
     validate,
     validate_update,
 )
-
-Raw = Mapping[str, Any]
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SUBRESOURCE_VERBS = ("get", "patch", "update")

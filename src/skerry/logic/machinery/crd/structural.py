@@ -8,14 +8,13 @@ declared on the spine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Raw
 from skerry.logic.machinery.crd.definition import mapping, sequence, text
 from skerry.logic.machinery.schema.patterns import PatternError, compiled
 
-Raw = Mapping[str, Any]
 _ROOT, _ITEM, _FIELD = "root", "item", "field"
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _MISSING_TYPE = {

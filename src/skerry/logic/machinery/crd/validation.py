@@ -8,10 +8,11 @@ know them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Raw
 from skerry.logic.machinery import names
 from skerry.logic.machinery.crd.conversion import conversion_errors
 from skerry.logic.machinery.crd.definition import (
@@ -25,7 +26,6 @@ from skerry.logic.machinery.crd.definition import (
 )
 from skerry.logic.machinery.crd.version_validation import Shared, version_errors
 
-Raw = Mapping[str, Any]
 _APPROVAL = "api-approved.kubernetes.io"
 _APPROVAL_HELP = "see https://github.com/kubernetes/enhancements/pull/1111"
 

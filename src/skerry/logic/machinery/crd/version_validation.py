@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skerry.api.errors import FieldError
+from skerry.api.objects import Raw
 from skerry.api.schema import Schema
 from skerry.logic.machinery import names
 from skerry.logic.machinery.cel.field_paths import FieldPathError, rendered, resolved_path
@@ -20,7 +21,6 @@ from skerry.logic.machinery.crd.schema_defaults import default_errors
 from skerry.logic.machinery.crd.structural import structural_errors
 from skerry.logic.machinery.schema.patterns import PatternError, compiled
 
-Raw = Mapping[str, Any]
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 MAX_SELECTABLE = 8
