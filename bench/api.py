@@ -1,8 +1,8 @@
 """The API suite: one object read, created, listed and watched, over TLS with RBAC.
 
-Objects are ConfigMaps of 1.5 KB. Load comes from this process, the server is another one on
+Objects are ConfigMaps of 1.5 KB. Load comes from ``bench.generators``, the server is a process on
 SQLite with durable commits. With a peer given by kubeconfig the same load goes there in the same
-run, and the rows are ratios; machines are noisy and only figures of one run compare.
+run, in turns, and the rows are ratios; machines are noisy and only figures of one round compare.
 """
 
 from __future__ import annotations
@@ -10,19 +10,25 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import orjson
 
-from bench import load
+from bench import generators, load
+from bench.generators import Generator, Load
 from bench.load import Outcome, Server
 from bench.report import Row
 from bench.servers import Measured, from_kubeconfig, ours
 
 _SUITE = "api"
 _SECONDS = 4.0
+_ROUNDS = 5
+_ROUND_SECONDS = 2.0
 _NAMESPACE = "bench"
 _COLLECTION = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
 _FILLING = {f"key-{i:02d}": "x" * 60 for i in range(18)}
@@ -41,11 +47,6 @@ async def _prepare(server: Server) -> None:
     await load.run(server, lambda _: request, connections=1, count=1)
     one = server.request("POST", _COLLECTION, _config_map("one"))
     await load.run(server, lambda _: one, connections=1, count=1)
-
-
-async def _get(server: Server, seconds: float = _SECONDS) -> Outcome:
-    request = server.request("GET", f"{_COLLECTION}/one")
-    return await load.run(server, lambda _: request, seconds=seconds)
 
 
 async def _get_any(server: Server, mark: str, count: int) -> Outcome:
@@ -149,73 +150,119 @@ def _with_cpu(measured: Measured, action: Callable[[], Outcome]) -> tuple[Outcom
     return outcome, used / max(1, outcome.requests) * 1e6
 
 
-def _one(measured: Measured) -> dict[str, float]:
-    """Measure one server; return its figures by name."""
-    server = measured.server
-    asyncio.run(_prepare(server))
-    figures: dict[str, float] = {"idle_mb": measured.resident_mb()}
-    got, figures["get_us"] = _with_cpu(measured, lambda: asyncio.run(_get(server)))
-    made, figures["create_us"] = _with_cpu(
-        measured, lambda: asyncio.run(_create(server, "c", seconds=_SECONDS))
-    )
-    figures |= {"get": got.rate, "create": made.rate}
-    figures["failures"] = got.failures + made.failures
-    have = made.requests
-    if have < 10_000:
-        asyncio.run(_create(server, "fill", count=10_000 - have))
-    listed = asyncio.run(_list(server))
-    figures["list_ms"] = min(listed.latencies) * 1000
-    figures["list_mb"] = listed.bytes / max(1, listed.requests) / 1e6
-    return figures
+@dataclass(slots=True)
+class _Rounds:
+    """What each round of one request saw of one server."""
+
+    loads: list[Load] = field(default_factory=list)
+    cpu_us: list[float] = field(default_factory=list)
+
+    def add(self, measured: Measured, send: Callable[[], Load]) -> None:
+        before = measured.cpu_seconds()
+        made = send()
+        self.loads.append(made)
+        self.cpu_us.append((measured.cpu_seconds() - before) / max(1, made.requests) * 1e6)
+
+    @property
+    def rates(self) -> list[float]:
+        return [each.rate for each in self.loads]
+
+    def note(self, generator: Generator) -> str:
+        """Say what a request took of the server, and of whoever sent it."""
+        failed = sum(each.failures for each in self.loads)
+        sending = statistics.median(each.generator_us for each in self.loads)
+        note = f"{statistics.median(self.cpu_us):.0f} us of server CPU each, {sending:.0f} of "
+        note += f"{generator.name}'s; {min(self.rates):,.0f} to {max(self.rates):,.0f}/s in "
+        return note + f"{len(self.loads)} rounds" + (f"; {failed} FAILED" if failed else "")
+
+
+def _in_turns(servers: list[Measured], generator: Generator) -> list[dict[str, _Rounds]]:
+    """Load servers in turns, each round in the other order; return what each round saw."""
+    seen = [{"get": _Rounds(), "create": _Rounds()} for _ in servers]
+    known = [generators.with_token(each.server) for each in servers]
+    body = _config_map(generators.NAME).decode()
+    for number in range(_ROUNDS):
+        order = range(len(servers)) if number % 2 else reversed(range(len(servers)))
+        for at in order:
+            server, measured, rounds = known[at], servers[at], seen[at]
+            get = partial(generator.get, server, f"{_COLLECTION}/one", _ROUND_SECONDS)
+            rounds["get"].add(measured, get)
+            mark = f"round{number}"
+            create = partial(generator.create, server, _COLLECTION, body, mark, _ROUND_SECONDS)
+            rounds["create"].add(measured, create)
+    return seen
+
+
+def _listed(measured: Measured) -> dict[str, float]:
+    """Measure a list of ten thousand objects."""
+    missing = min(10_000, _missing(measured, 10_000))
+    asyncio.run(_create(measured.server, "fill", count=missing))
+    listed = asyncio.run(_list(measured.server))
+    return {
+        "ms": min(listed.latencies) * 1000,
+        "mb": listed.bytes / max(1, listed.requests) / 1e6,
+    }
 
 
 def run(peer_kubeconfig: Path | None = None, *, large: bool = False) -> list[Row]:
     """Measure ours, and a peer if there is one; return the rows."""
+    generator = generators.chosen()
     with ours() as measured:
-        figures = _one(measured)
+        servers = [measured]
+        if peer_kubeconfig is not None:
+            servers.append(Measured(from_kubeconfig(peer_kubeconfig), peer_kubeconfig))
+        for each in servers:
+            asyncio.run(_prepare(each.server))
+        idle_mb = measured.resident_mb()
+        rounds = _in_turns(servers, generator)
+        rows = _rates(rounds, generator) + _lists([_listed(each) for each in servers])
         ready, delays = measured.ready_seconds, asyncio.run(_fan_out(measured.server))
         asyncio.run(_create(measured.server, "more", count=_missing(measured, 100_000)))
         loaded_mb = measured.resident_mb()
-        growth = _growth(measured, figures) if large else None
-    peer = None
-    if peer_kubeconfig is not None:
-        peer = _one(Measured(from_kubeconfig(peer_kubeconfig), peer_kubeconfig))
-    rows = _rates(figures, peer)
-    rows += [
+        growth = []
+        if large:
+            growth = _growth(measured, statistics.median(rounds[0]["create"].cpu_us))
+    return [
+        *rows,
         _judged("1 write to 1,000 watchers, all delivered, worst of 20", max(delays) * 1000, "ms",
                 100),
         _judged("ready after start, empty", ready, "s", 1.0),
-        _judged("resident memory, idle", figures["idle_mb"], "MB", 100),
+        _judged("resident memory, idle", idle_mb, "MB", 100),
         _judged("resident memory, 100,000 objects", loaded_mb, "MB", 400),
+        *growth,
     ]  # fmt: skip
-    if growth is not None:
-        rows += growth
-    return rows
 
 
-def _rates(figures: dict[str, float], peer: dict[str, float] | None) -> list[Row]:
+def _rates(rounds: list[dict[str, _Rounds]], generator: Generator) -> list[Row]:
     rows = []
-    for name, key, unit, factor in (
-        ("GET one object", "get", "/s", 5.0),
-        ("create", "create", "/s", 3.0),
-        ("list of 10,000 objects", "list_ms", "ms", 5.0),
-    ):
-        rows.append(Row(_SUITE, name, figures[key], unit, note=_cpu_note(figures, key)))
-        if peer is not None:
-            ratio = figures[key] / peer[key] if unit == "/s" else peer[key] / figures[key]
+    mine = rounds[0]
+    for name, key, factor in (("GET one object", "get", 5.0), ("create", "create", 2.5)):
+        median = statistics.median(mine[key].rates)
+        rows.append(Row(_SUITE, name, median, "/s", note=mine[key].note(generator)))
+        if len(rounds) > 1:
+            peers = rounds[1][key].rates
+            ratios = [ours / peer for ours, peer in zip(mine[key].rates, peers, strict=True)]
+            ratio = statistics.median(ratios)
+            note = f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds; peer "
             rows.append(
                 Row(_SUITE, f"{name}, times the peer", ratio, "x", f"{factor:g} x",
-                    ratio >= factor, f"peer {peer[key]:,.0f} {unit}")
+                    ratio >= factor, note + f"{statistics.median(peers):,.0f}/s")
             )  # fmt: skip
-    if peer is None:
+    if len(rounds) == 1:
         rows.append(Row(_SUITE, "peer", 0, "", note="no --peer-kubeconfig given: no ratios"))
     return rows
 
 
-def _cpu_note(figures: dict[str, float], key: str) -> str:
-    if f"{key}_us" in figures:
-        return f"{figures[f'{key}_us']:.0f} us of server CPU each"
-    return f"{figures['list_mb']:.1f} MB"
+def _lists(listed: list[dict[str, float]]) -> list[Row]:
+    name, mine = "list of 10,000 objects", listed[0]
+    rows = [Row(_SUITE, name, mine["ms"], "ms", note=f"{mine['mb']:.1f} MB")]
+    for peer in listed[1:]:
+        ratio = peer["ms"] / mine["ms"]
+        rows.append(
+            Row(_SUITE, f"{name}, times the peer", ratio, "x", "5 x", ratio >= 5,
+                f"peer {peer['ms']:,.0f} ms")
+        )  # fmt: skip
+    return rows
 
 
 def _judged(name: str, value: float, unit: str, maximum: float) -> Row:
@@ -223,24 +270,12 @@ def _judged(name: str, value: float, unit: str, maximum: float) -> Row:
 
 
 def _missing(measured: Measured, wanted: int) -> int:
-    server = measured.server
-    request = server.request("GET", f"{_COLLECTION}?limit=1")
-    found: list[bytes] = []
-
-    async def count() -> int:
-        reader, writer = await asyncio.open_connection(server.host, server.port, ssl=server.tls)
-        writer.write(request)
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        found.append(await reader.readexactly(length))
-        writer.close()
-        listed = orjson.loads(found[0])
-        return 1 + int(listed["metadata"].get("remainingItemCount") or 0)
-
-    return max(0, wanted - asyncio.run(count()))
+    _, answer = load.ask(measured.server, "GET", f"{_COLLECTION}?limit=1")
+    there = 1 + int(orjson.loads(answer)["metadata"].get("remainingItemCount") or 0)
+    return max(0, wanted - there)
 
 
-def _growth(measured: Measured, figures: dict[str, float]) -> list[Row]:
+def _growth(measured: Measured, create_us_before: float) -> list[Row]:
     """Fill up to a million objects and measure again what one costs."""
     server = measured.server
     asyncio.run(_create(server, "few", count=1000))
@@ -254,7 +289,7 @@ def _growth(measured: Measured, figures: dict[str, float]) -> list[Row]:
     rows = []
     for name, now, before in (
         ("GET", get_us, few_us),
-        ("create", create_us, figures["create_us"]),
+        ("create", create_us, create_us_before),
     ):
         ratio = now / before
         title = f"CPU of a {name} with 1,000,000 objects, times that with few"

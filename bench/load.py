@@ -6,6 +6,8 @@ It reads just enough of an answer to know where it ends, so that what is measure
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
 import ssl
 import time
 from collections.abc import Callable
@@ -150,3 +152,16 @@ async def run(
     await asyncio.gather(*(protocol.done for _, protocol in made))
     outcome.seconds = time.perf_counter() - began
     return outcome
+
+
+def ask(server: Server, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    """Send one request; return its status and body."""
+    headers = {"Content-Type": "application/json"}
+    for line in server.headers.splitlines():
+        name, value = line.split(": ", 1)
+        headers[name] = value
+    connection = http.client.HTTPSConnection(server.host, server.port, context=server.tls)
+    with contextlib.closing(connection):
+        connection.request(method, server.prefix + path, body or None, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
