@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from skerry.api.objects import Object
@@ -23,6 +24,15 @@ from skerry.logic.machinery.plan import (
 )
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.indexes import format_indexes, parse_indexes
+from skerry.logic.workloads.job_policies import (
+    FAIL_JOB,
+    IGNORE,
+    failure_counts,
+    failures_before,
+    index_failed,
+    success_of,
+    verdict_of,
+)
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
 from skerry.logic.workloads.pods import (
     deletion_order,
@@ -55,6 +65,7 @@ class _Step:
         self.pods = [*self.claimed.owned, *self.claimed.adopted]
         self.active = [pod for pod in self.pods if not is_finished(pod) and not is_terminating(pod)]
         self.indexed = self.spec.get("completionMode") == "Indexed"
+        self.per_index = self.indexed and self.spec.get("backoffLimitPerIndex") is not None
         self.suffixes = list(observed.suffixes)
         self.actions: list[Action] = claim_actions(self.claimed, self.reference, _POD)
         self.announcements: list[Announcement] = []
@@ -86,8 +97,8 @@ def decide(observed: Observed, now: datetime) -> Plan:
     failure = _failure(step)
     if failure is not None:
         _end(step, "Failed", *failure)
-    elif _complete(step):
-        _end(step, "Complete", "CompletionsReached", "Reached expected number of succeeded pods")
+    elif success := _success(step):
+        _end(step, "Complete", *success)
     elif step.spec.get("suspend"):
         _suspend(step)
     else:
@@ -122,13 +133,14 @@ def _count(step: _Step) -> None:
         settled = [uid for uid in uids if uid not in tracked]
         step.status[kind] = int(step.status.get(kind, 0)) + len(settled)
         counting[kind] = [uid for uid in uids if uid in tracked]
-    done = parse_indexes(str(step.status.get("completedIndexes") or ""))
+    done = _indexes(step, "completedIndexes")
     for pod in step.pods:
         ended = _end_of(pod)
         if ended is None or not _tracked(pod):
             continue
         uid = pod["metadata"]["uid"]
-        if uid not in counting[ended]:
+        passed_over = ended == "failed" and verdict_of(step.spec, pod).action == IGNORE
+        if uid not in counting[ended] and not passed_over:
             counting[ended].append(uid)
         if ended == "succeeded" and step.indexed and (index := _index_of(pod)) is not None:
             done.add(index)
@@ -139,6 +151,21 @@ def _count(step: _Step) -> None:
         step.status["completedIndexes"] = format_indexes(done)
         if not done:
             del step.status["completedIndexes"]
+    if step.per_index:
+        _count_failed_indexes(step)
+
+
+def _count_failed_indexes(step: _Step) -> None:
+    failed = _indexes(step, "failedIndexes")
+    for pod in step.pods:
+        index = _index_of(pod)
+        if index is not None and _end_of(pod) == "failed" and index_failed(step.spec, pod):
+            failed.add(index)
+    step.status["failedIndexes"] = format_indexes(failed)
+
+
+def _indexes(step: _Step, field: str) -> set[int]:
+    return parse_indexes(str(step.status.get(field) or ""))
 
 
 def _end_of(pod: Object) -> str | None:
@@ -159,7 +186,7 @@ def _counted(step: _Step, kind: str) -> int:
 
 def _succeeded(step: _Step) -> int:
     if step.indexed:
-        return len(parse_indexes(str(step.status.get("completedIndexes") or "")))
+        return len(_indexes(step, "completedIndexes"))
     return _counted(step, "succeeded")
 
 
@@ -183,9 +210,14 @@ def _index_of(pod: Object) -> int | None:
 
 def _failure(step: _Step) -> tuple[str, str] | None:
     """Return why the Job has failed: reason and message."""
+    if is_true(step.job, "SuccessCriteriaMet"):
+        return None  # that was decided before
     condition = find_condition(step.job, "FailureTarget")
     if condition is not None and condition.get("status") == "True":
         return str(condition["reason"]), str(condition["message"])
+    for pod in step.pods:
+        if phase(pod) == "Failed" and (found := verdict_of(step.spec, pod)).action == FAIL_JOB:
+            return "PodFailurePolicy", found.message
     deadline = step.spec.get("activeDeadlineSeconds")
     if deadline is not None and "startTime" in step.status and not step.spec.get("suspend"):
         due = parse_rfc3339(step.status["startTime"]) + timedelta(seconds=int(deadline))
@@ -198,6 +230,16 @@ def _failure(step: _Step) -> tuple[str, str] | None:
         restarts = sum(_restarts(pod) for pod in step.active)
     if _counted(step, "failed") > limit or restarts > limit:
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+    return _failure_of_indexes(step) if step.per_index else None
+
+
+def _failure_of_indexes(step: _Step) -> tuple[str, str] | None:
+    failed, most = len(_indexes(step, "failedIndexes")), step.spec.get("maxFailedIndexes")
+    if most is not None and failed > int(most):
+        text = "Job has exceeded the specified maximal number of failed indexes"
+        return "MaxFailedIndexesExceeded", text
+    if failed and failed + _succeeded(step) >= int(step.spec.get("completions") or 0):
+        return "FailedIndexes", "Job has failed indexes"
     return None
 
 
@@ -205,6 +247,19 @@ def _restarts(pod: Object) -> int:
     status = pod.get("status") or {}
     groups = ("initContainerStatuses", "containerStatuses")
     return sum(int(c.get("restartCount", 0)) for g in groups for c in status.get(g) or ())
+
+
+def _success(step: _Step) -> tuple[str, str] | None:
+    """Return why the Job has succeeded: reason and message."""
+    condition = find_condition(step.job, "SuccessCriteriaMet")
+    if condition is not None and condition.get("status") == "True":
+        return str(condition["reason"]), str(condition["message"])
+    rule = success_of(step.spec, _indexes(step, "completedIndexes")) if step.indexed else None
+    if rule is not None:
+        return "SuccessPolicy", rule
+    if _complete(step):
+        return "CompletionsReached", "Reached expected number of succeeded pods"
+    return None
 
 
 def _complete(step: _Step) -> bool:
@@ -263,11 +318,12 @@ def _resize(step: _Step) -> None:
         for pod in deletion_order(step.active)[: len(step.active) - wanted]:
             step.delete(pod, "TooManyActive")
         return
-    delay = _backoff(step)
-    if delay > 0 and len(step.active) < wanted:
-        step.again.append(delay)
-        return
     indexes = _free_indexes(step)
+    if not step.per_index:
+        delay = _backoff(step, step.pods)
+        if delay > 0 and len(step.active) < wanted:
+            step.again.append(delay)
+            return
     for _ in range(min(wanted - len(step.active), len(step.suffixes))):
         if step.indexed and not indexes:
             return
@@ -282,29 +338,37 @@ def _wanted(step: _Step) -> int:
         return len(step.active) if _succeeded(step) else parallelism
     # Pods on their way out may still succeed; theirs is not begun twice.
     going = sum(is_terminating(pod) and not is_finished(pod) for pod in step.pods)
-    return max(0, min(parallelism, int(completions) - _succeeded(step)) - going)
+    left = int(completions) - _succeeded(step) - len(_indexes(step, "failedIndexes"))
+    return max(0, min(parallelism, left) - going)
 
 
 def _free_indexes(step: _Step) -> list[int]:
     if not step.indexed:
         return []
-    taken = parse_indexes(str(step.status.get("completedIndexes") or ""))
+    taken = _indexes(step, "completedIndexes") | _indexes(step, "failedIndexes")
     busy = [pod for pod in step.pods if not is_finished(pod)]
     taken |= {index for pod in busy if (index := _index_of(pod)) is not None}
-    return [n for n in range(int(step.spec.get("completions") or 0)) if n not in taken]
+    free = [n for n in range(int(step.spec.get("completions") or 0)) if n not in taken]
+    return [n for n in free if _may_begin(step, n)] if step.per_index else free
 
 
-def _backoff(step: _Step) -> float:
-    """Return how long to wait before the next pod, after failures."""
+def _may_begin(step: _Step, index: int) -> bool:
+    """Tell whether an index may be tried now: each waits for its own failures alone."""
+    delay = _backoff(step, [pod for pod in step.pods if _index_of(pod) == index])
+    if delay > 0:
+        step.again.append(delay)
+    return delay <= 0
+
+
+def _backoff(step: _Step, pods: Sequence[Object]) -> float:
+    """Return how long to wait before the next of *pods*, after failures."""
     ends = sorted(
-        moment
-        for pod in step.pods
-        if phase(pod) == "Failed" and (moment := _ended_at(pod)) is not None
+        moment for pod in pods if phase(pod) == "Failed" and (moment := _ended_at(pod)) is not None
     )
     if not ends:
         return 0.0
     since_success = max(
-        (m for pod in step.pods if phase(pod) == "Succeeded" and (m := _ended_at(pod))),
+        (m for pod in pods if phase(pod) == "Succeeded" and (m := _ended_at(pod))),
         default=None,
     )
     recent = [m for m in ends if since_success is None or m > since_success]
@@ -332,6 +396,10 @@ def _create(step: _Step, index: int | None) -> None:
     pod["metadata"].setdefault("finalizers", []).append(FINALIZER)
     if index is not None:
         _number(pod, index, metadata["name"])
+    if step.per_index:
+        failed = [p for p in step.pods if _index_of(p) == index and _end_of(p) == "failed"]
+        replaced = max(failed, key=failures_before, default=None)
+        pod["metadata"]["annotations"] |= failure_counts(step.spec, replaced)
     target = Target(PODS, name, metadata["namespace"])
     step.actions.append(Create(target, pod, reason="WorkLeft", exclusive=True))
     step.active.append(pod)
@@ -363,7 +431,7 @@ def _finished_plan(step: _Step) -> Plan:
     status = {
         name: value
         for name, value in step.status.items()
-        if value not in (0, [], "") or name in ("ready", "terminating")
+        if value not in (0, [], "") or name in ("ready", "terminating", "failedIndexes")
     }
     if status != (step.job.get("status") or {}):
         wanted = copy.deepcopy(step.job)

@@ -7,7 +7,7 @@ from typing import Any
 from skerry.api.objects import Object
 from skerry.controllers.workload.job import decide as job
 from skerry.controllers.workload.job.observe import Observed as ObservedJob
-from skerry.logic.machinery.plan import Update
+from skerry.logic.machinery.plan import Create, Delete, Update
 from skerry.runtime.index import Key
 from tests.kit.workload_objects import LABELS, NOW, owner, suffixes
 
@@ -52,3 +52,69 @@ class TestJob:
 
     def test_a_job_somebody_else_runs_is_left_alone(self) -> None:
         assert not job.decide(self.observed(self.job(managedBy="example.com/other")), NOW)
+
+    def status(self, found: Object, *pods: Object) -> Object:
+        """Return the status that one decision writes."""
+        plan = job.decide(self.observed(found, *pods), NOW)
+        (update,) = [action for action in plan if isinstance(action, Update)]
+        return dict(update.object["status"])
+
+    def indexed(self, name: str, phase: str, index: int, failures: int = 0) -> Object:
+        pod = self.pod(name, phase)
+        pod["metadata"]["annotations"] = {
+            "batch.kubernetes.io/job-completion-index": str(index),
+            "batch.kubernetes.io/job-index-failure-count": str(failures),
+        }
+        exited = {"exitCode": 1 if phase == "Failed" else 0}
+        pod["status"]["containerStatuses"] = [{"name": "c", "state": {"terminated": exited}}]
+        return pod
+
+    def test_a_success_policy_ends_a_job_before_all_indexes_are_done(self) -> None:
+        rules = {"rules": [{"succeededIndexes": "0"}]}
+        found = self.job(
+            completions=5, parallelism=2, completionMode="Indexed", successPolicy=rules
+        )
+        running = self.indexed("b", "Running", 1)
+        plan = job.decide(self.observed(found, self.indexed("a", "Succeeded", 0), running), NOW)
+        (update,) = [action for action in plan if isinstance(action, Update)]
+        (condition,) = update.object["status"]["conditions"]
+        assert (condition["type"], condition["reason"]) == ("SuccessCriteriaMet", "SuccessPolicy")
+        assert [a.target.name for a in plan if isinstance(a, Delete)] == ["b"]
+        found["status"] = {**update.object["status"], "uncountedTerminatedPods": {}}
+        (_, over) = self.status(found, self.pod("a", "Succeeded", tracked=False))["conditions"]
+        assert (over["type"], over["reason"]) == ("Complete", "SuccessPolicy")
+
+    def test_a_failure_policy_ends_a_job_at_once_or_lets_a_failure_pass(self) -> None:
+        codes = {"operator": "In", "values": [1]}
+        for action, kind in (("FailJob", "FailureTarget"), ("Ignore", None)):
+            rule = {"action": action, "onExitCodes": codes}
+            found = self.job(backoffLimit=0, podFailurePolicy={"rules": [rule]})
+            status = self.status(found, self.indexed("a", "Failed", 0))
+            conditions = [(c["type"], c["reason"]) for c in status.get("conditions", ())]
+            assert conditions == ([(kind, "PodFailurePolicy")] if kind else [])
+            counted = status["uncountedTerminatedPods"]
+            assert counted == ({"failed": ["uid-a"]} if kind else {})
+
+    def test_indexes_fail_one_by_one_and_the_others_go_on(self) -> None:
+        spec = {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}
+        limits = {"backoffLimitPerIndex": 1, "backoffLimit": 9}
+        found = self.job(**spec, **limits)
+        pods = (self.indexed("a", "Failed", 0, failures=1), self.indexed("b", "Failed", 1))
+        plan = job.decide(self.observed(found, *pods), NOW)
+        made = {
+            (
+                notes["batch.kubernetes.io/job-completion-index"],
+                notes["batch.kubernetes.io/job-index-failure-count"],
+            )
+            for action in plan
+            if isinstance(action, Create)
+            for notes in [action.object["metadata"]["annotations"]]
+        }
+        assert made == {("1", "1"), ("2", "0")}
+        assert self.status(found, *pods)["failedIndexes"] == "0"
+        done = self.indexed("b", "Succeeded", 1), self.indexed("c", "Succeeded", 2)
+        (condition,) = self.status(found, pods[0], *done)["conditions"]
+        assert (condition["type"], condition["reason"]) == ("FailureTarget", "FailedIndexes")
+        strict = self.job(**spec, **limits, maxFailedIndexes=0)
+        (condition,) = self.status(strict, *pods)["conditions"]
+        assert condition["reason"] == "MaxFailedIndexesExceeded"
