@@ -298,6 +298,10 @@ async def test_a_decision_is_made_through_its_own_door_and_stays() -> None:
         signed = await server.patch(f"{path}/status", {"status": {"certificate": "YQ=="}})
         assert signed.body["status"]["certificate"] == "YQ=="
         assert signed.body["status"]["conditions"][0]["type"] == "Approved"
+        for part in ("approval", "status"):
+            noted = {"metadata": {"annotations": {part: "noted"}}}
+            kept = await server.patch(f"{path}/{part}", noted)
+            assert kept.body["metadata"]["annotations"][part] == "noted"
 
 
 @virtual

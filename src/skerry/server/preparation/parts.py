@@ -110,8 +110,11 @@ def _status_and(taken: Sequence[str], new: Object, old: Object) -> Object:
     Of a copy an edge reports the status and its marks, and nothing else.
     """
     merged = status_only(new, old)
-    if is_projected(old):
-        return merged
+    return merged if is_projected(old) else _with_metadata(taken, merged, new)
+
+
+def _with_metadata(taken: Sequence[str], merged: Object, new: Object) -> Object:
+    """Return *merged* with the *taken* members of the metadata of *new*."""
     for name in taken:
         merged["metadata"].pop(name, None)
         if name in new["metadata"]:
@@ -185,7 +188,7 @@ def _approval_only(new: Object, old: Object) -> Object:
     status.pop("conditions", None)
     if conditions := (new.get("status") or {}).get("conditions"):
         status["conditions"] = conditions
-    return _with(old, new, status=status)
+    return _with_metadata(_METADATA, _with(old, new, status=status), new)
 
 
 def _signing_only(new: Object, old: Object) -> Object:
@@ -196,7 +199,7 @@ def _signing_only(new: Object, old: Object) -> Object:
     status.pop("conditions", None)
     if decided or others:
         status["conditions"] = [*decided, *others]
-    return _with(old, new, status=status)
+    return _with_metadata(_METADATA, _with(old, new, status=status), new)
 
 
 def _conditions(request: Object) -> list[Object]:

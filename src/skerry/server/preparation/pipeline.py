@@ -112,10 +112,10 @@ class Preparation:
         """Replace the object."""
         sent = self._sent(call, options, creating=False, named=True)
         wanted = sent["metadata"].get("resourceVersion") or ""
-        if not wanted and call.resource.custom:
-            raise _without_version(call)
         draft = Draft(sent)
-        conditional = not wanted and (call.group, call.resource.info.resource) in _CONDITIONAL
+        resource = call.resource
+        known = resource.custom or (call.group, resource.info.resource) in _CONDITIONAL
+        conditional = not wanted and known
 
         def replace(live: LiveObject) -> Object:
             if conditional and live() is not None:

@@ -234,8 +234,8 @@ def _failure(step: _Step) -> tuple[str, str] | None:
 
 
 def _failure_of_indexes(step: _Step) -> tuple[str, str] | None:
-    failed, most = len(_indexes(step, "failedIndexes")), step.spec.get("maxFailedIndexes")
-    if most is not None and failed > int(most):
+    failed, limit = len(_indexes(step, "failedIndexes")), step.spec.get("maxFailedIndexes")
+    if limit is not None and failed > int(limit):
         text = "Job has exceeded the specified maximal number of failed indexes"
         return "MaxFailedIndexesExceeded", text
     if failed and failed + _succeeded(step) >= int(step.spec.get("completions") or 0):

@@ -1,8 +1,8 @@
 """Removal of fields a schema does not know, as structural schemas prescribe.
 
 Where unknown fields are preserved, the fields that *are* declared are still pruned inside. An
-embedded resource keeps its apiVersion, kind and metadata. A schema that says nothing about
-structure (``RawExtension``, ``JSON``) keeps everything.
+embedded resource keeps its apiVersion and kind, and of its metadata what any object has. A schema
+that says nothing about structure (``RawExtension``, ``JSON``) keeps everything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from skerry.logic.machinery.schema.paths import MapKey, Path, dotted
 
 Prune = Callable[[Any, Path, list[Path]], None]
 _UNKNOWN: Final = object()
-_META = frozenset(("apiVersion", "kind", "metadata"))
+_TYPE_META = frozenset(("apiVersion", "kind"))
+_OBJECT_META = frozenset(
+    (
+        *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation"),
+        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels"),
+        *("annotations", "ownerReferences", "finalizers", "managedFields"),
+    )
+)
 
 
 def prune(schema: Schema, obj: Any) -> list[str]:
@@ -118,9 +125,17 @@ def _object_rule(schema: Schema) -> Prune | None:
 def _fields(schema: Schema) -> Fields[Prune | None]:
     fields = Fields(schema, _compile, _UNKNOWN)
     if schema.embedded:
-        # These three are kept whole whatever the schema says of them.
-        fields.update(dict.fromkeys(_META))
+        # Whatever the schema says of them.
+        fields.update(dict.fromkeys(_TYPE_META))
+        fields["metadata"] = _prune_metadata
     return fields
+
+
+def _prune_metadata(value: Any, path: Path, removed: list[Path]) -> None:
+    if type(value) is dict:
+        for key in value.keys() - _OBJECT_META:
+            del value[key]
+            removed.append((path, key))
 
 
 def _closed_rule(schema: Schema) -> Prune:

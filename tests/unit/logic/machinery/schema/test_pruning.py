@@ -38,19 +38,16 @@ def test_declared_fields_below_preserved_ones_are_still_pruned() -> None:
     }
 
 
-def test_an_embedded_resource_keeps_its_type_and_metadata() -> None:
+def test_an_embedded_resource_keeps_its_type_and_what_metadata_any_object_has() -> None:
     raw = {
         "type": "object",
         "x-kubernetes-embedded-resource": True,
         "properties": {"spec": {"type": "object"}},
     }
-    value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"x": 1}, "spec": {"a": 1}, "b": 1}
-    assert pruned(raw, value) == {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"x": 1},
-        "spec": {},
-    }
+    value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"x": 1, "name": "n"}, "spec": {"a": 1}}
+    assert prune(Schema(raw), value) == ["metadata.x", "spec.a"]
+    kept = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n"}, "spec": {}}
+    assert value == kept
 
 
 def test_values_of_free_maps_are_pruned_by_their_own_schema() -> None:
