@@ -28,6 +28,7 @@ from skerry.api.keys import PLAIN
 from skerry.api.kinds import ResourceInfo
 from skerry.kit.clock import SystemClock
 from skerry.kit.log import Logger
+from skerry.logic.machinery.durations import DurationError, parse_duration
 from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
@@ -58,6 +59,7 @@ _CREATING = frozenset(("update", "patch"))
 # What runs something in a pod needs ``create``, however it is asked for: a WebSocket begins with
 # a GET, and whoever may only read must not execute.
 _EXECUTING = frozenset(("exec", "attach", "portforward"))
+_LASTING = _EXECUTING | {"log", "proxy"}
 
 ResourceHandler = Callable[[Call], Awaitable[Answer]]
 # On every answer: which history of objects it was given from. A client that remembers what it saw
@@ -213,6 +215,8 @@ class Engine:
             route = self._router.route(request)
             query = _query(request)
             info = request_info(request.method, route.path, query, route.cluster)
+            if query and "timeout" in query:
+                _check_timeout(info, query["timeout"])
             user = await self._identify(request, route.home or route.cluster)
             request.user = user
             rights = self._authorized(user, info, route)
@@ -459,6 +463,16 @@ def _few_enough(texts: Iterable[str]) -> Iterator[str]:
         if left < 0:
             return
         yield short
+
+
+def _check_timeout(info: RequestInfo, text: str) -> None:
+    """Refuse a time limit that is none; requests that last as long as they last have no limit."""
+    if info.verb == "watch" or info.subresource in _LASTING:
+        return
+    try:
+        parse_duration(text)
+    except DurationError as error:
+        raise BadRequest(f"invalid timeout specified in the request URL - {error}") from error
 
 
 def _with_warnings(answer: Answer, warnings: list[str]) -> Answer:

@@ -305,6 +305,19 @@ async def test_a_decision_is_made_through_its_own_door_and_stays() -> None:
 
 
 @virtual
+async def test_answers_to_questions_are_never_tables() -> None:
+    path = f"{REVIEWS}/selfsubjectaccessreviews"
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    review = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    async with guarded() as server:
+        ask = server.admin.request
+        refused = await ask("POST", path, review, headers={"accept": table})
+        assert (refused.status, refused.body["reason"]) == (406, "NotAcceptable")
+        either = {"accept": f"{table},application/json"}
+        assert (await ask("POST", path, review, headers=either)).status == 201
+
+
+@virtual
 async def test_deciding_needs_the_right_over_the_signer() -> None:
     async with guarded() as server:
         await server.admin.create(REQUESTS, signing_request("r"))

@@ -6,6 +6,7 @@ The plain case, JSON at the stored version, never decodes anything.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -25,6 +26,7 @@ Cut = Callable[[bytes, int], bytes]
 # Writing a value as YAML takes 30 us.
 _YAML_COST = 8
 _TYPE_META = frozenset(("apiVersion", "kind"))
+_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint"
 
 
 class Representation:
@@ -199,12 +201,19 @@ class Representation:
         obj = self.at_version(decode(value, revision))
         return dump(self._table([obj], {"resourceVersion": str(revision)}, headers=False))
 
+    def _empty_list(self) -> bytes:
+        """Return what clients that ask for a list make it of when it comes as a stream."""
+        return dump({**self._list_head(), "metadata": {}, "items": []})
+
     def bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
         """Return the object of a bookmark event."""
         info = self._resource.info
         metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
         if initial_events_end:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+            metadata["annotations"] = {
+                "k8s.io/initial-events-end": "true",
+                _BLUEPRINT: b64encode(self._empty_list()).decode(),
+            }
         if self._negotiated.shape == "table":
             return dump(self._table([], metadata))
         if self._negotiated.shape == "metadata":

@@ -18,6 +18,7 @@ from skerry.server.preparation import prepare
 from skerry.server.request.body import decode_options
 from skerry.server.request.call import Call, member
 from skerry.server.request.options import write_options
+from skerry.server.response.negotiate import negotiate_without_tables
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.user import User, user_info
 
@@ -27,8 +28,9 @@ _DEEP = "x-kcp-internal-deep-subjectaccessreview"
 
 
 def received(call: Call) -> Object:
-    """Return the review a request carries."""
+    """Return the review a request carries; its answer is no Table, whoever asks."""
     request = call.request
+    negotiate_without_tables(request.headers.get("accept", ""))
     obj = decode_options(request.body, request.headers.get("content-type", ""))
     prepare.recognise(call, obj)
     prepare.conform(call, obj, write_options(request, "CreateOptions"))

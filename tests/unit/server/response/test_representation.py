@@ -183,6 +183,21 @@ async def test_a_list_that_is_streamed_is_never_a_table() -> None:
 
 
 @virtual
+async def test_a_time_limit_that_is_none_is_refused() -> None:
+    async with serving() as server:
+        for path in ("/version", MAPS):
+            refused = await server.get(f"{path}?timeout=invalid")
+            assert refused.status == 400
+            assert refused.body["message"] == (
+                'invalid timeout specified in the request URL - time: invalid duration "invalid"'
+            )
+        for limit in ("3m", "0s", "1.5h"):
+            assert (await server.get(f"{MAPS}?timeout={limit}")).status == 200
+        async with server.watch(f"{MAPS}?watch=1&timeout=invalid"):
+            pass
+
+
+@virtual
 async def test_pretty_answers_are_for_people() -> None:
     async with serving() as server:
         await server.create(MAPS, config_map("c"))

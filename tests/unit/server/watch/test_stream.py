@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from typing import Any
 
 from hypothesis import given, settings
@@ -196,7 +198,10 @@ async def test_initial_events_end_with_a_marked_bookmark() -> None:
         first, second, mark, *_ = await collected(server, f"{MAPS}?{query}")
         assert [first["type"], second["type"], mark["type"]] == ["ADDED", "ADDED", "BOOKMARK"]
         metadata = mark["object"]["metadata"]
+        blueprint = metadata["annotations"].pop("kubernetes.io/initial-events-list-blueprint")
         assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+        empty = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": []}
+        assert json.loads(base64.b64decode(blueprint)) == empty, "clients make their list of it"
         assert int(metadata["resourceVersion"]) >= int(
             second["object"]["metadata"]["resourceVersion"]
         )
