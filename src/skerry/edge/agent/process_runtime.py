@@ -20,7 +20,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,7 @@ class ProcessRuntime:
             "tty": run.input.tty,
             **how,
         }
-        loop = asyncio.get_running_loop()
-        failure = await loop.run_in_executor(None, _run_shim, json.dumps(message).encode())
+        failure = await _carried_through(_run_shim, json.dumps(message).encode())
         found = self.adopt(run.directory)
         if failure or found is None:
             raise CannotStart(failure or _SPEECHLESS)
@@ -256,6 +255,20 @@ def _content(mount: Mount) -> Content:
 
 
 _SPEECHLESS = "the container's shim ended without a word"
+
+
+async def _carried_through(begin: Callable[[bytes], str], message: bytes) -> str:
+    """Return what *begin* says, run by a thread; who stops waiting waits for its end all the same.
+
+    A shim cannot be called back. Whoever ends a container that is about to start must find all of
+    its record, or it would wait for a program that it does not know.
+    """
+    begun = asyncio.get_running_loop().run_in_executor(None, begin, message)
+    try:
+        return await asyncio.shield(begun)
+    except asyncio.CancelledError:
+        await asyncio.wait([begun])
+        raise
 
 
 def _run_shim(message: bytes) -> str:
