@@ -13,7 +13,7 @@ first, then the object as it will be stored, then expressions; what takes long i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -43,6 +43,8 @@ BINDINGS: Final = (_GROUP, "validatingadmissionpolicybindings")
 
 # After how many policies that have nothing to say others are let in: usually 150 microseconds.
 _POLICIES_PER_TURN = 16
+# Types and operations that a cluster's policies are remembered for.
+_MAX_TYPES: Final = 1000
 
 
 class PolicySource:
@@ -53,7 +55,7 @@ class PolicySource:
         self._bindings = ObservedObjects(*BINDINGS)
         # Empty where no policy is in force anywhere.
         self.bound: Mapping[tuple[str, str], object] = self._bindings.by_place
-        self._applied: dict[str, tuple[Applied, ...]] = {}
+        self._applied: dict[str, Candidates] = {}
 
     def ignore(self, inert: Callable[[Object], bool]) -> None:
         """Leave out policies and bindings that have no effect here; call before ``follow``."""
@@ -69,16 +71,57 @@ class PolicySource:
     def _changed(self, change: Change) -> None:
         self._applied.pop(ObjectKey.parse(change.event.key).cluster, None)
 
-    def of(self, cluster: str) -> Sequence[Applied]:
-        """Return the policies of *cluster* that have bindings, by name."""
+    def of(self, cluster: str) -> Candidates:
+        """Return the policies of *cluster* that have bindings."""
         bindings = self._bindings.within(cluster)
         if not bindings:
-            return ()
+            return _NONE
         known = self._applied.get(cluster)
         if known is None:
             policies = self._policies.within(cluster)
-            known = self._applied[cluster] = tuple(_applied(policies, bindings))
+            found = _applied(policies, bindings)
+            known = self._applied[cluster] = Candidates(cluster, found)
         return known
+
+
+class Candidates:
+    """The policies of a cluster that have bindings.
+
+    Most of them mean a type and an operation, whatever the object: that is found out once.
+    """
+
+    def __init__(self, cluster: str, policies: Iterable[Applied]) -> None:
+        self._cluster = cluster
+        self._policies = tuple(policies)
+        self._by_type: dict[object, list[tuple[Applied, Judged | None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def matching(self, subject: Subject) -> list[Judged]:
+        """Return the policies that mean *subject*, by name."""
+        key = (subject.operation, subject.subresource, subject.namespaced, *subject.resources)
+        known = self._by_type.get(key)
+        if known is None:
+            if len(self._by_type) >= _MAX_TYPES:
+                self._by_type.clear()
+            known = self._by_type[key] = list(self._settled(subject))
+        found = (judged or self._judged(applied, subject) for applied, judged in known)
+        return [judged for judged in found if judged is not None]
+
+    def _settled(self, subject: Subject) -> Iterator[tuple[Applied, Judged | None]]:
+        """Give the policies that may mean such requests, judged where that settles it."""
+        for applied in self._policies:
+            judged = self._judged(applied, subject) if applied.by_type else None
+            if judged is not None or not applied.by_type:
+                yield applied, judged
+
+    def _judged(self, applied: Applied, subject: Subject) -> Judged | None:
+        resource = applied.match.matched(subject)
+        if resource is None:
+            return None
+        bindings = [each for each in applied.bindings if each.match.matched(subject)]
+        return Judged(applied, self._cluster, resource, bindings) if bindings else None
 
 
 def _applied(policies: Mapping[str, Object], bindings: Mapping[str, Object]) -> Iterator[Applied]:
@@ -89,6 +132,9 @@ def _applied(policies: Mapping[str, Object], bindings: Mapping[str, Object]) -> 
     for name, obj in sorted(policies.items()):
         if name in bound:
             yield Applied(obj, bound[name])
+
+
+_NONE: Final = Candidates("", ())
 
 
 class PolicyAdmission:
@@ -111,7 +157,7 @@ class PolicyAdmission:
         around = self._around
         namespace = await namespace_of(operation, around.namespaces, around.store)
         subject = subject_of(operation, namespace)
-        judged = list(_matching(found, subject))
+        judged = _matching(found, subject)
         if judged:
             run = PolicyRun(around, replace(operation, obj=seen()), namespace)
             for number, each in enumerate(judged, 1):
@@ -120,30 +166,23 @@ class PolicyAdmission:
                 elif number % _POLICIES_PER_TURN == 0:
                     await asyncio.sleep(0)
 
-    def _in_force(self, operation: Operation) -> list[tuple[str, Applied]]:
-        """Return the policies that may concern *operation*, each with its cluster."""
+    def _in_force(self, operation: Operation) -> list[Candidates]:
+        """Return the policies that may concern *operation*, by their clusters."""
         call = operation.call
         cluster = call.info.cluster
-        found = [(cluster, each) for each in self._source.of(cluster)]
+        found = [self._source.of(cluster)]
         if call.resource.identity:
             exporter = self._around.exporter(call)
             if exporter and exporter != cluster:
-                found += [(exporter, each) for each in self._source.of(exporter)]
-        if not found or operation.type in EXEMPT or self._around.inert(cluster, operation.obj):
+                found.append(self._source.of(exporter))
+        if not any(found) or operation.type in EXEMPT:
             return []
-        if is_internal(operation):
+        if is_internal(operation) or self._around.inert(cluster, operation.obj):
             return []
         return found
 
 
-def _matching(found: Sequence[tuple[str, Applied]], subject: Subject) -> Iterator[Judged]:
-    for cluster, applied in found:
-        resource = applied.match.matched(subject)
-        if resource is not None:
-            bindings = [
-                each
-                for each in applied.bindings
-                if each.match.matches_all or each.match.matched(subject)
-            ]
-            if bindings:
-                yield Judged(applied, cluster, resource, bindings)
+def _matching(found: Sequence[Candidates], subject: Subject) -> list[Judged]:
+    if len(found) == 1:
+        return found[0].matching(subject)
+    return [judged for each in found for judged in each.matching(subject)]

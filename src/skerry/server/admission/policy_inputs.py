@@ -23,18 +23,19 @@ def inputs_of(
     operation: Operation, resource: GroupVersionResource, namespace: Object | None
 ) -> Inputs:
     """Return what expressions see of *operation* when its type is called *resource*."""
-    call = operation.call
+    obj, old = objects_of(operation, resource)
+    return Inputs(obj, old, _request(operation, resource, operation.call), namespace)
+
+
+def objects_of(
+    operation: Operation, resource: GroupVersionResource
+) -> tuple[Object | None, Object | None]:
+    """Return the object and what it was before, where the type is called *resource*."""
     shown = _shown_at(operation, resource)
-    obj = None if operation.verb == "DELETE" else shown(operation.obj)
-    old = operation.old
     if operation.verb == "DELETE":
-        old = operation.obj
-    return Inputs(
-        obj,
-        None if old is None else shown(old),
-        _request(operation, resource, call),
-        namespace,
-    )
+        return None, shown(operation.obj)
+    old = operation.old
+    return shown(operation.obj), None if old is None else shown(old)
 
 
 def _shown_at(operation: Operation, resource: GroupVersionResource) -> Callable[[Object], Object]:

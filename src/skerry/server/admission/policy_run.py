@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -36,10 +35,10 @@ from skerry.logic.machinery.admission.remote import Verdicts, decoded, encoded
 from skerry.logic.machinery.cel.typed import Scope
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.selectors import Selector
-from skerry.logic.machinery.work import LongWork, limited
+from skerry.logic.machinery.work import LongWork
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.admission.operation import Operation
-from skerry.server.admission.policy_inputs import inputs_of
+from skerry.server.admission.policy_inputs import inputs_of, objects_of
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects
@@ -71,12 +70,14 @@ _ERRORS: Final[Mapping[str, type[ApiError]]] = {
 class Applied:
     """A policy with its bindings. It is compiled when it is first needed."""
 
-    __slots__ = ("bindings", "compiled", "heavy", "match", "raw")
+    __slots__ = ("bindings", "by_type", "compiled", "heavy", "match", "raw")
 
     def __init__(self, raw: Object, bindings: Sequence[Binding]) -> None:
         self.raw = raw
         self.match = match_of((raw.get("spec") or {}).get("matchConstraints"))
         self.bindings = bindings
+        # Whether the type of a request and what is done to it tell if it is meant.
+        self.by_type = self.match.by_type and all(each.match.matches_all for each in bindings)
         # Compiling it takes too long for the loop: workers judge by it.
         self.heavy = False
         self.compiled: Policy | None = None
@@ -147,7 +148,8 @@ class PolicyRun:
         self._operation = operation
         self._namespace = namespace
         self._inputs: dict[GroupVersionResource, Inputs] = {}
-        # What all policies without anything of their own look at.
+        # What all policies without anything of their own look at; the object alone, and all.
+        self._objects: dict[GroupVersionResource, Scope] = {}
         self._scopes: dict[GroupVersionResource, Scope] = {}
         self._evaluations = 0
 
@@ -157,17 +159,19 @@ class PolicyRun:
         False says nothing yet: then it is judged in full.
         """
         policy = judged.applied.compiled
-        if policy is None or not policy.simple:
+        if policy is None or policy.shortcut is None:
             return False
-        scope = self._scopes.get(judged.resource)
+        shortcut, resource = policy.shortcut, judged.resource
+        scopes = self._objects if shortcut.objects_only else self._scopes
+        scope = scopes.get(resource)
         if scope is None:
-            scope = self._scopes[judged.resource] = self.inputs_at(judged.resource).scope(
-                self._decide
-            )
-        try:
-            return limited(_QUICK_UNITS, partial(is_satisfied, policy, scope))
-        except LongWork:
-            return False
+            if shortcut.objects_only:
+                obj, old = objects_of(self._operation, resource)
+                scope = {"object": obj, "oldObject": old}
+            else:
+                scope = self.inputs_at(resource).scope(self._decide)
+            scopes[resource] = scope
+        return is_satisfied(shortcut, scope, _QUICK_UNITS)
 
     async def judge(self, judged: Judged) -> None:
         name = judged.applied.raw["metadata"]["name"]

@@ -230,6 +230,28 @@ async def test_the_authorizer_answers_for_the_user_and_for_service_accounts() ->
         assert denial(refused)[2] == shown(f"failed expression: authorizer.{question}")
 
 
+async def test_what_a_policy_means_by_name_or_label_is_asked_for_every_object() -> None:
+    named = {**CONFIG_MAP_RULE, "resourceNames": ["named"]}
+    labelled = {"matchLabels": {"judged": "yes"}}
+    matches = {
+        "name": {"resourceRules": [named]},
+        "label": {"resourceRules": [CONFIG_MAP_RULE], "objectSelector": labelled},
+        "type": {"resourceRules": [CONFIG_MAP_RULE]},
+    }
+    async with serving() as server:
+        for name, match in matches.items():
+            validations = [{"expression": "!has(object.data)", "message": name}]
+            made = policy(name, matchConstraints=match, validations=validations)
+            await put_in_force(server, made, binding(name, name, validationActions=["Warn"]))
+        for _ in range(2):
+            said = []
+            for obj in (config_map("vv", a="b"), config_map("named", a="b"), config_map("vv")):
+                obj["metadata"]["labels"] = {"judged": "yes" if obj.get("data") else "no"}
+                reply = await server.create(f"{MAPS}?dryRun=All", obj)
+                said.append([text.rpartition(" ")[2].strip('"') for text in reply.warnings])
+            assert said == [["label", "type"], ["label", "name", "type"], ["type"]]
+
+
 async def test_policies_can_always_be_repaired() -> None:
     everything = {key: ["*"] for key in CONFIG_MAP_RULE}
     async with serving() as server:

@@ -22,7 +22,13 @@ from skerry.logic.machinery.admission.environment import (
     Variables,
     namespace_value,
 )
-from skerry.logic.machinery.admission.policies import Expression, Policy, Validation
+from skerry.logic.machinery.admission.policies import (
+    RULE_UNITS,
+    Expression,
+    Policy,
+    Shortcut,
+    Validation,
+)
 from skerry.logic.machinery.cel.compiler import Program
 from skerry.logic.machinery.cel.evaluation import OUT_OF_BUDGET, STUMBLES, presentable, run
 from skerry.logic.machinery.cel.rules import CALL_LIMIT
@@ -33,7 +39,6 @@ from skerry.logic.machinery.work import left, spend
 BUDGET: Final = 10_000_000
 CONDITIONS_BUDGET: Final = BUDGET // 4
 _VALUE_BYTES: Final = 10 * 1024
-_RULE_UNITS: Final = 20
 _CHECKS_PER_CALL: Final = CALL_LIMIT // CHECK_COST
 # Why an expression may have no result.
 _UNFINISHED: Final = (EvaluationError, CostExceeded, *STUMBLES)
@@ -101,32 +106,27 @@ def judge(policy: Policy, inputs: Inputs, params: Object | None, decide: Decide)
         return Outcome([] if policy.fails_open else [Denial(OUT_OF_BUDGET)])
 
 
-def is_satisfied(policy: Policy, scope: Scope) -> bool:
-    """Tell whether a policy that has nothing but validations plainly finds them all to hold.
+def is_satisfied(shortcut: Shortcut, scope: Scope, units: float) -> bool:
+    """Tell whether a policy plainly has nothing to say, within *units* of work.
 
-    That is so of nearly every request, and without a word on what does not hold it takes half the
-    time. False says nothing yet: then ``judge`` evaluates everything, with all that belongs to it.
-    Expressions have no effects, so that changes nothing. *scope* may be shared by all policies
-    that look at the same inputs.
+    That is so of nearly every request, and without a word on what does not hold it takes a third
+    of the time. False says nothing yet: then ``judge`` evaluates everything, with all that belongs
+    to it. Expressions have no effects, so that changes nothing. *scope* may be shared by all
+    policies that look at the same inputs.
     """
-    if not policy.simple:
+    begun = scope[COST] = units - shortcut.cost
+    if begun < 0:
         return False
-    limit = left(CALL_LIMIT)
-    used = 0.0
-    for validation in policy.validations:
-        program = validation.expression.program
-        if program is None:
-            return False
-        begun = scope[COST] = limit - used - program.cost
-        if begun < 0:
-            return False
-        try:
-            if program.run(scope) is not True:
+    try:
+        for run_condition in shortcut.conditions:
+            holds = run_condition(scope)
+            if holds is not True:
+                return holds is False
+        for run_validation in shortcut.validations:
+            if run_validation(scope) is not True:
                 return False
-        except _UNFINISHED:
-            return False
-        used = limit - scope[COST]
-    spend(used + _RULE_UNITS * len(policy.validations))
+    except _UNFINISHED:
+        return False
     return True
 
 
@@ -227,7 +227,7 @@ class _Evaluation:
         finally:
             used = limit - scope[COST]
             self._budget -= used + CHECK_COST * (_CHECKS_PER_CALL - scope[CHECKS])
-            spend(min(used, CALL_LIMIT) + _RULE_UNITS)
+            spend(min(used, CALL_LIMIT) + RULE_UNITS)
             if self._budget < 0:
                 raise _Exhausted
 

@@ -106,10 +106,14 @@ class Match:
     equivalent: bool
     # Whether neither rules nor selectors leave anything out, as in most bindings.
     matches_all: bool = field(init=False)
+    # Whether type and operation decide, whatever the object is called and labelled.
+    by_type: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        rules = (*self.rules, *self.excluded)
         everything = self.namespaces.empty and self.objects.empty
-        object.__setattr__(self, "matches_all", everything and not self.rules and not self.excluded)
+        object.__setattr__(self, "matches_all", everything and not rules)
+        object.__setattr__(self, "by_type", everything and not any(rule.names for rule in rules))
 
     def matched(self, subject: Subject) -> GroupVersionResource | None:
         """Return the type by which *subject* is meant; None when it is not.

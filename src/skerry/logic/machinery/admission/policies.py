@@ -7,7 +7,7 @@ through unchecked may: it then fails as its failure policy says, with the compil
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from skerry.logic.machinery.admission.environment import COMMON, WITH_AUTHORIZER
 from skerry.logic.machinery.admission.matching import Match, match_of
 from skerry.logic.machinery.cel import types
 from skerry.logic.machinery.cel.compiler import CompileError, Program, compile_expression
+from skerry.logic.machinery.cel.typed import Scope
 from skerry.logic.machinery.cel.types import CelType
 
 BOOL: Final = ("bool",)
@@ -48,6 +49,22 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortcut:
+    """What tells whether a policy has anything to say at all.
+
+    Policies with variables, parameters or audit annotations have none, nor those that ask the
+    authorizer, which is not to be asked twice.
+    """
+
+    conditions: tuple[Callable[[Scope], Any], ...]
+    validations: tuple[Callable[[Scope], Any], ...]
+    # What all of them cost apart from loops.
+    cost: float
+    # Whether they look at the object alone, before and after.
+    objects_only: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """A policy, ready to judge."""
 
@@ -61,9 +78,7 @@ class Policy:
     audit_annotations: tuple[tuple[str, Expression], ...]
     fails_open: bool
     param_kind: tuple[str, str] | None
-    # Whether there is nothing but validations, and none of them asks the authorizer, which is not
-    # to be asked twice.
-    simple: bool = False
+    shortcut: Shortcut | None = None
 
 
 class Scopes:
@@ -130,30 +145,49 @@ def policy_of(obj: Object) -> Policy:
             variables[raw["name"]] = found.program
             scopes.declare(raw["name"], found.program.type)
     kind = spec.get("paramKind")
+    conditions = tuple(
+        (raw["name"], _expression(raw["expression"], scopes.conditions, BOOL))
+        for raw in spec.get("matchConditions") or ()
+    )
+    validations = tuple(_validation(raw, scopes) for raw in spec.get("validations") or ())
     return Policy(
         obj["metadata"]["name"],
         match_of(spec.get("matchConstraints")),
-        tuple(
-            (raw["name"], _expression(raw["expression"], scopes.conditions, BOOL))
-            for raw in spec.get("matchConditions") or ()
-        ),
+        conditions,
         variables,
         faulty,
-        tuple(_validation(raw, scopes) for raw in spec.get("validations") or ()),
+        validations,
         tuple(
             (raw["key"], _expression(raw["valueExpression"], scopes.validations, STRING_OR_NULL))
             for raw in spec.get("auditAnnotations") or ()
         ),
         spec.get("failurePolicy") == "Ignore",
         None if not kind else (kind["apiVersion"], kind["kind"]),
-        _is_simple(spec),
+        _shortcut(spec, [each for _, each in conditions], [each.expression for each in validations]),
     )
 
 
-def _is_simple(spec: Mapping[str, Any]) -> bool:
-    more = ("matchConditions", "variables", "auditAnnotations", "paramKind")
-    return not any(spec.get(part) for part in more) and not any(
-        "authorizer" in (raw.get("expression") or "") for raw in spec.get("validations") or ()
+_AUTHORIZERS: Final = frozenset(WITH_AUTHORIZER.keys() - COMMON.keys())
+_OBJECTS: Final = frozenset(("object", "oldObject"))
+# What an expression takes beside its own steps.
+RULE_UNITS: Final = 20
+
+
+def _shortcut(
+    spec: Mapping[str, Any], conditions: Sequence[Expression], validations: Sequence[Expression]
+) -> Shortcut | None:
+    if any(spec.get(part) for part in ("variables", "auditAnnotations", "paramKind")):
+        return None
+    programs = [each.program for each in (*conditions, *validations) if each.program is not None]
+    names = frozenset[str]().union(*(each.names for each in programs))
+    if len(programs) < len(conditions) + len(validations) or names & _AUTHORIZERS:
+        return None
+    runs = tuple(each.run for each in programs)
+    return Shortcut(
+        runs[: len(conditions)],
+        runs[len(conditions) :],
+        sum(each.cost + RULE_UNITS for each in programs),
+        names <= _OBJECTS,
     )
 
 

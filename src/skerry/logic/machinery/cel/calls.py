@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from skerry.logic.machinery.cel import ast
-from skerry.logic.machinery.cel.functions import OVERLOADS, Overload, Price
+from skerry.logic.machinery.cel.functions import OVERLOADS, Overload, Price, reading
 from skerry.logic.machinery.cel.lists import special_list_run
 from skerry.logic.machinery.cel.typed import (
     PATTERN_COST,
@@ -23,9 +23,12 @@ from skerry.logic.machinery.cel.typed import (
     size_of,
 )
 from skerry.logic.machinery.cel.types import CelType, assignable, resolved
-from skerry.logic.machinery.cel.values import EvaluationError, kind_of
+from skerry.logic.machinery.cel.values import EvaluationError, equal, kind_of
 
 _MIXING = frozenset(("format",))
+_UNMEASURED = frozenset(("bool", "int", "uint", "double"))
+_EQUALITIES = frozenset(("_==_", "_!=_"))
+Run = Callable[[Scope], Any]
 
 
 class Calls:
@@ -99,27 +102,30 @@ def _made(name: str, fitting: list[tuple[Overload, CelType]], arguments: list[Ty
     kinds = [argument.type for argument in arguments]
     cost = 1 + sum(argument.cost for argument in arguments)
     worst = 1 + sum(argument.worst for argument in arguments) + _reading(overload, kinds)
-    runs = [argument.run for argument in arguments]
-    return Typed(_sized(name, result, kinds), _run(name, fitting, kinds, runs), cost, worst)
+    run = _run(name, [one for one, _ in fitting], arguments)
+    return Typed(_sized(name, result, kinds), run, cost, worst)
 
 
-def _run(
-    name: str,
-    fitting: list[tuple[Overload, CelType]],
-    kinds: list[CelType],
-    runs: list[Callable[[Scope], Any]],
-) -> Callable[[Scope], Any]:
+def _run(name: str, fitting: list[Overload], arguments: list[Typed]) -> Run:
+    kinds, runs = [one.type for one in arguments], [one.run for one in arguments]
     special = special_list_run(name, kinds)
     if special is not None:
         return _scoped(special, runs)
+    if name in _EQUALITIES:
+        return _equality(arguments, negated=name == "_!=_")
     if len(fitting) > 1 or any(kind.name == "dyn" for kind in kinds):
-        return _scoped(_dispatched(name, [one for one, _ in fitting]), runs)
-    overload = fitting[0][0]
+        return _dispatched(name, fitting, runs)
+    overload = fitting[0]
     if overload.metered:
         return _scoped(overload.run, runs)
-    if overload.price is not None:
-        return _priced(overload.price, overload.run, runs)
-    return _direct(overload.run, runs)
+    if overload.price is None or (overload.price is reading and not _is_read(overload)):
+        return _direct(overload.run, arguments)
+    return _priced(overload.price, overload.run, runs)
+
+
+def _is_read(overload: Overload) -> bool:
+    """Tell whether a call's arguments have a length that is paid for."""
+    return any(kind.name not in _UNMEASURED for kind in overload.parameters)
 
 
 def _sized(name: str, result: CelType, kinds: list[CelType]) -> CelType:
@@ -147,21 +153,40 @@ def _reading(overload: Overload, kinds: list[CelType]) -> float:
 # --- closures
 
 
-def _direct(
-    function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
-) -> Callable[[Scope], Any]:
+def _equality(arguments: list[Typed], *, negated: bool) -> Run:
+    """Compare; with a literal text or truth, as most rules do, without further questions."""
+    first, second = (one.run for one in arguments)
+    literal = arguments[1].literal
+    kind = type(literal[0]) if literal else None
+    if kind not in (str, bool):
+        if negated:
+            return lambda scope: not equal(scope, first(scope), second(scope))
+        return lambda scope: equal(scope, first(scope), second(scope))
+    wanted = literal[0]
+
+    def run(scope: Scope) -> bool:
+        value = first(scope)
+        # Nothing of another type equals it.
+        return (value.__class__ is kind and value == wanted) is not negated
+
+    return run
+
+
+def _direct(function: Callable[..., Any], arguments: list[Typed]) -> Run:
+    runs = [one.run for one in arguments]
     if len(runs) == 1:
         (only,) = runs
         return lambda scope: function(only(scope))
     if len(runs) == 2:
         first, second = runs
+        if arguments[1].literal:
+            (value,) = arguments[1].literal
+            return lambda scope: function(first(scope), value)
         return lambda scope: function(first(scope), second(scope))
     return lambda scope: function(*(run(scope) for run in runs))
 
 
-def _scoped(
-    function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
-) -> Callable[[Scope], Any]:
+def _scoped(function: Callable[..., Any], runs: list[Run]) -> Run:
     if len(runs) == 1:
         (only,) = runs
         return lambda scope: function(scope, only(scope))
@@ -171,9 +196,7 @@ def _scoped(
     return lambda scope: function(scope, *(run(scope) for run in runs))
 
 
-def _priced(
-    price: Price, function: Callable[..., Any], runs: list[Callable[[Scope], Any]]
-) -> Callable[[Scope], Any]:
+def _priced(price: Price, function: Callable[..., Any], runs: list[Run]) -> Run:
     """Charge a call for what its arguments turn out to be."""
 
     if len(runs) == 1:
@@ -194,27 +217,80 @@ def _priced(
     return run
 
 
-# Of a list the members count, too; of what has no name here there may be any number of types.
-_UNDECIDED = frozenset(("list", "dyn"))
+def _dispatched(name: str, overloads: list[Overload], runs: list[Run]) -> Run:
+    """Have the values decide. What their types alone decide is decided once."""
+    choice = _Choice(name, overloads)
+    call = choice.call
+    if len(runs) == 1:
+        (only,), alone = runs, choice.alone
+
+        def run_one(scope: Scope) -> Any:
+            value = only(scope)
+            found = alone.get(value.__class__)
+            return call(scope, value) if found is None else found(value)
+
+        return run_one
+    if len(runs) == 2:
+        (first, second), pairs = runs, choice.pairs
+
+        def run_two(scope: Scope) -> Any:
+            left, right = first(scope), second(scope)
+            found = pairs.get((left.__class__, right.__class__))
+            return call(scope, left, right) if found is None else found(left, right)
+
+        return run_two
+    return _scoped(call, runs)
 
 
-def _dispatched(name: str, overloads: list[Overload]) -> Callable[..., Any]:
-    # What types alone decide is decided once; there are at most some dozen of them.
-    known: dict[tuple[type, ...], Callable[..., Any]] = {}
+class _Choice:
+    """Which of several overloads is meant by values, as known so far.
 
-    def call(scope: Scope, *values: Any) -> Any:
-        found = known.get(tuple(map(type, values)))
+    There are at most some dozen types, so that what is remembered stays small. ``alone`` and
+    ``pairs`` hold what costs nothing beyond the call itself.
+    """
+
+    def __init__(self, name: str, overloads: list[Overload]) -> None:
+        self._name = name
+        self._overloads = overloads
+        self._known: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self.alone: dict[type, Callable[..., Any]] = {}
+        self.pairs: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def call(self, scope: Scope, *values: Any) -> Any:
+        given = tuple(map(type, values))
+        found = self._known.get(given)
         if found is not None:
             return found(scope, *values)
         kinds = tuple(map(kind_of, values))
-        for overload in overloads:
+        for overload in self._overloads:
             if all(map(_takes, overload.parameters, kinds, values)):
-                if not _UNDECIDED.intersection(kinds):
-                    known[tuple(map(type, values))] = overload.call
+                if self._settled(kinds):
+                    self._remember(overload, given)
                 return overload.call(scope, *values)
-        raise EvaluationError(f"no such overload: {name}({', '.join(kinds)})")
+        raise EvaluationError(f"no such overload: {self._name}({', '.join(kinds)})")
 
-    return call
+    def _remember(self, overload: Overload, given: tuple[type, ...]) -> None:
+        self._known[given] = overload.call
+        if overload.price is None and not overload.metered:
+            if len(given) == 1:
+                self.alone[given[0]] = overload.run
+            self.pairs[given] = overload.run
+
+    def _settled(self, kinds: tuple[str, ...]) -> bool:
+        """Tell whether types alone decide: of what has no name here there may be any number, and
+        of a list the members count where an overload asks for them."""
+        return not any(
+            kind == "dyn"
+            or (kind == "list" and any(_asks(one.parameters[at]) for one in self._overloads))
+            for at, kind in enumerate(kinds)
+        )
+
+
+def _asks(parameter: CelType) -> bool:
+    """Tell whether a parameter is a list of something in particular."""
+    return parameter.name == "list" and any(
+        inner.name != "dyn" and not inner.name.startswith("~") for inner in parameter.parameters
+    )
 
 
 def _takes(parameter: CelType, kind: str, value: Any) -> bool:

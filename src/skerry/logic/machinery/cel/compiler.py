@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skerry.logic.machinery.cel import ast, extensions, kubernetes, standard, types
+from skerry.logic.machinery.cel import access, ast, extensions, kubernetes, standard, types
 from skerry.logic.machinery.cel.ast import Expression, Node
 from skerry.logic.machinery.cel.calls import Calls
 from skerry.logic.machinery.cel.operators import OPERATORS, truth
@@ -106,13 +106,13 @@ class _Compiler:
         value = UInt(node.value) if node.unsigned else node.value
         kind = types.UINT if node.unsigned else _CONSTANTS[type(node.value)]
         size = len(value) if isinstance(value, str | bytes) else None
-        return Typed(replace(kind, size=size), lambda _: value, 0, 0)
+        return Typed(replace(kind, size=size), lambda _: value, 0, 0, literal=(value,))
 
     def identifier(self, node: ast.Identifier) -> Typed:
         name = node.name
         if name in self.variables:
             self._noticed(name)
-            return Typed(self.variables[name], lambda scope: scope[name], 1, 1)
+            return Typed(self.variables[name], access.variable(name), 1, 1, (name,))
         if name in _TYPE_NAMES:
             kind = _TYPE_NAMES[name]
             return Typed(types.TYPE, lambda _: kind, 1, 1)
@@ -137,14 +137,16 @@ class _Compiler:
         if dotted in self.variables and not node.test:
             # A variable whose name has a dot, such as authorizer.requestResource.
             self.names.add(dotted)
-            return Typed(self.variables[dotted], lambda scope: scope[dotted], 1, 1)
+            return Typed(self.variables[dotted], access.variable(dotted), 1, 1, (dotted,))
         operand = self.operand(node.operand, node.field)
         if operand.type.name == "optional":
             return self._select_from_optional(node, operand)
         key, result = self.field(node, operand.type, node.field)
-        run = _has(operand.run, key) if node.test else _get(operand.run, key, node.field)
-        made = types.BOOL if node.test else result
-        return Typed(made, run, operand.cost + 1, operand.worst + 1)
+        cost, worst = operand.cost + 1, operand.worst + 1
+        if node.test:
+            return Typed(types.BOOL, access.has(operand, key), cost, worst)
+        path = (*operand.path, key, node.field) if operand.path else ()
+        return Typed(result, access.get(operand, key, node.field), cost, worst, path)
 
     def operand(self, inner: Node, field: str) -> Typed:
         """Compile what a field is read from; of a variable only that field counts as read."""
@@ -152,7 +154,7 @@ class _Compiler:
             name, kind = inner.name, self.variables[inner.name]
             if kind.name == "object" and field in kind.fields:
                 self._noticed(name, kind.fields[field][0])
-                return Typed(kind, lambda scope: scope[name], 1, 1)
+                return Typed(kind, access.variable(name), 1, 1, (name,))
         return self.compile(inner)
 
     def field(self, node: Node, owner: CelType, name: str) -> tuple[str, CelType]:
@@ -358,25 +360,6 @@ def _unwrapped(kind: CelType) -> CelType:
 
 
 # --- closures
-
-
-def _get(operand: Callable[[Scope], Any], key: str, shown: str) -> Callable[[Scope], Any]:
-    def run(scope: Scope) -> Any:
-        value = operand(scope)
-        try:
-            return value[key]
-        except (KeyError, TypeError) as error:
-            raise EvaluationError(f"no such key: {shown}") from error
-
-    return run
-
-
-def _has(operand: Callable[[Scope], Any], key: str) -> Callable[[Scope], Any]:
-    def run(scope: Scope) -> bool:
-        value = operand(scope)
-        return isinstance(value, dict) and key in value
-
-    return run
 
 
 def _list_run(runs: list[tuple[Callable[[Scope], Any], bool]]) -> Callable[[Scope], Any]:

@@ -41,10 +41,15 @@ def truth(value: Any) -> bool:
 def _absorbing(
     left: Callable[[Scope], Any], right: Callable[[Scope], Any], settles: bool
 ) -> Callable[[Scope], Any]:
+    goes_on = not settles
+
     def run(scope: Scope) -> bool:
         try:
-            if truth(left(scope)) is settles:
+            value = left(scope)
+            if value is settles:
                 return settles
+            if value is not goes_on:
+                raise EvaluationError("no such overload")
         except EvaluationError as failed:
             if truth(right(scope)) is settles:
                 return settles

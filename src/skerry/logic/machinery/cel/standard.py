@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
+import operator
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -59,29 +60,11 @@ _ORDERED = [
 _ORDERED += [f"({left}, {right}) bool" for left in _NUMBERS for right in _NUMBERS]
 
 
-@declare("_<_", *_ORDERED, price=reading)
-def _less(left: Any, right: Any) -> bool:
-    return bool(left < right)
-
-
-@declare("_<=_", *_ORDERED, price=reading)
-def _limited(left: Any, right: Any) -> bool:
-    return bool(left <= right)
-
-
-@declare("_>_", *_ORDERED, price=reading)
-def _greater(left: Any, right: Any) -> bool:
-    return bool(left > right)
-
-
-@declare("_>=_", *_ORDERED, price=reading)
-def _at_least(left: Any, right: Any) -> bool:
-    return bool(left >= right)
-
-
-@declare("!_", "(bool) bool")
-def _not(value: bool) -> bool:
-    return not value
+declare("_<_", *_ORDERED, price=reading)(operator.lt)
+declare("_<=_", *_ORDERED, price=reading)(operator.le)
+declare("_>_", *_ORDERED, price=reading)(operator.gt)
+declare("_>=_", *_ORDERED, price=reading)(operator.ge)
+declare("!_", "(bool) bool")(operator.not_)
 
 
 @declare("-_", "(int) int")
@@ -227,11 +210,8 @@ def _has_key(key: Any, entries: dict[Any, Any]) -> bool:
     return key in entries
 
 
-@declare("size", "(string) int", "string.() int", "(bytes) int", "bytes.() int")
-@declare("size", "(list(T)) int", "list(T).() int", "(map(K, V)) int", "map(K, V).() int")
-def _size(value: Any) -> int:
-    return len(value)
-
+declare("size", "(string) int", "string.() int", "(bytes) int", "bytes.() int")(len)
+declare("size", "(list(T)) int", "list(T).() int", "(map(K, V)) int", "map(K, V).() int")(len)
 
 @declare("contains", "string.(string) bool", weight="linear")
 def _contains(text: str, part: str) -> bool:

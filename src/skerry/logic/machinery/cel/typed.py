@@ -25,6 +25,10 @@ class Typed(NamedTuple):
     # What one run costs apart from loops and long reads; the most it can cost.
     cost: float
     worst: float
+    # Of fields of a variable: its name, then each field's key and how the rule writes it.
+    path: tuple[str, ...] = ()
+    # The value of a literal, alone in its tuple.
+    literal: tuple[Any, ...] = ()
 
 
 class Compiling(Protocol):

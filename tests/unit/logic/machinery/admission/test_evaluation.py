@@ -19,6 +19,7 @@ from skerry.logic.machinery.admission.evaluation import (
     judge,
 )
 from skerry.logic.machinery.admission.policies import policy_of
+from skerry.logic.machinery.cel.rules import CALL_LIMIT
 from skerry.logic.machinery.work import LongWork, limited
 from tests.kit.machinery.policies import policy
 
@@ -300,12 +301,14 @@ def test_the_shortcut_is_taken_only_where_there_is_nothing_to_say(
 
     made = policy_of(policy("p", "true", expression, **spec))
     inputs = Inputs(OBJECT, None, REQUEST, None)
-    satisfied = is_satisfied(made, inputs.scope(decide))
+    shortcut = made.shortcut
+    satisfied = shortcut is not None and is_satisfied(shortcut, inputs.scope(decide), 2000)
     assert asked == [], "whoever is judged in full is asked about then"
     if satisfied:
         assert judge(made, inputs, None, decide) == Outcome()
+    unmeant = "matchConditions" in spec and expression in _COMPILED
     bare = not spec or "failurePolicy" in spec
-    assert satisfied == (bare and expression in _PLAINLY_TRUE)
+    assert satisfied == (unmeant or (bare and expression in _PLAINLY_TRUE))
 
 
 _PLAINLY_TRUE = (
@@ -313,10 +316,37 @@ _PLAINLY_TRUE = (
     "object.metadata.name.size() < 100",
     "object.data.all(key, object.data[key] == 'x')",
 )
+# With all of these, a condition that is false says that nobody is meant.
+_COMPILED = (*_PLAINLY_TRUE, "false", "object.nope == 1")
+
+
+def test_a_condition_that_has_no_result_is_no_shortcut() -> None:
+    condition = {"name": "c", "expression": "object.nope == 1"}
+    made = policy_of(policy("p", "true", matchConditions=[condition]))
+    assert made.shortcut is not None
+    scope = Inputs(OBJECT, None, REQUEST, None).scope(allow)
+    assert not is_satisfied(made.shortcut, scope, 2000)
+
+
+@pytest.mark.parametrize(
+    ("expression", "alone"),
+    [
+        ("object.metadata.name == oldObject.metadata.name", True),
+        ("object.metadata.name == request.name", False),
+        ("has(namespaceObject.metadata)", False),
+    ],
+)
+def test_a_shortcut_knows_whether_it_looks_at_the_object_alone(
+    expression: str, alone: bool
+) -> None:
+    made = policy_of(policy("p", "true", expression)).shortcut
+    assert made is not None
+    assert made.objects_only is alone
 
 
 def test_the_shortcut_spends_no_more_than_it_may() -> None:
     made = policy_of(policy("p", "object.list.all(a, object.list.all(b, a + b >= 0))"))
     scope = Inputs({"list": list(range(200))}, None, REQUEST, None).scope(allow)
-    assert is_satisfied(made, dict(scope))
-    assert not limited(2000, lambda: is_satisfied(made, dict(scope)))
+    assert made.shortcut is not None
+    assert is_satisfied(made.shortcut, dict(scope), CALL_LIMIT)
+    assert not is_satisfied(made.shortcut, dict(scope), 2000)
