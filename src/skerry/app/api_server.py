@@ -225,7 +225,7 @@ class ApiServer:
         )
         watcher = Watcher(self.dispatcher, reader, ids)
         patcher = Patcher(store, writer)
-        judge = RequestJudge(validation)
+        judge = RequestJudge(self._mutating, validation)
         binding = BindingHandler(writer, clock, judge)
         return Handlers(
             verbs={
@@ -269,7 +269,7 @@ class ApiServer:
             self._webhook_client, around, parts.ids, parts.stamp, parts.webhook_metrics
         )
         first, others = self._rules(parts)
-        mutating = MutatingWebhooks(self.mutating_webhooks, calls, Chain(first))
+        mutating = self._mutating = MutatingWebhooks(self.mutating_webhooks, calls, Chain(first))
         self.admission_rules = (*first, mutating, *others)
         return Chain(self.admission_rules), Validations(
             mutating,
@@ -286,8 +286,7 @@ class ApiServer:
 
         def judged(handler: ResourceHandler) -> ResourceHandler:
             async def handle(call: Call) -> Answer:
-                await judge.connect(call)
-                return await handler(call)
+                return await handler(await judge.connect(call))
 
             return handle
 

@@ -73,7 +73,7 @@ class NodeRestriction:
             why = _OF[operation.type](node, operation)
         if why is not None:
             group, resource = operation.type
-            name = operation.obj["metadata"].get("name") or operation.call.info.name
+            name = operation.name
             raise Forbidden.of(group, resource, name, why)
 
     async def _pod(self, node: str, operation: Operation) -> str | None:
@@ -133,7 +133,7 @@ def _mirror_problem(node: str, pod: Object) -> str | None:
 
 
 def _node(node: str, operation: Operation) -> str | None:
-    name = operation.obj["metadata"].get("name") or operation.call.info.name
+    name = operation.name
     if name != node:
         return f'node "{node}" is not allowed to modify node "{name}"'
     new, old = operation.obj, operation.old

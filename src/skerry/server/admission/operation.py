@@ -26,12 +26,21 @@ class Operation(msgspec.Struct):
     dry_run: bool = False
     subresource: str = ""
     writes: list[Write] = msgspec.field(default_factory=list)
+    # Whether ``obj`` is what was asked for, which is carried out and never stored.
+    asked: bool = False
     # Group and resource, which nearly every rule asks for.
     type: tuple[str, str] = ("", "")
 
     def __post_init__(self) -> None:
         info = self.call.resource.info
         self.type = (info.group, info.resource)
+
+    @property
+    def name(self) -> str:
+        """The name of what is written; of what is asked for, the one in the request's path."""
+        path, name = self.call.info.name, self.obj["metadata"].get("name")
+        found: str = (path or name) if self.asked else (name or path)
+        return found
 
     def warn(self, text: str) -> None:
         """Warn the client once, however often a contended write is tried."""

@@ -41,6 +41,9 @@ def objects_of(
 def _shown_at(operation: Operation, resource: GroupVersionResource) -> Callable[[Object], Object]:
     """Return what brings an object to the form that a policy for *resource* looks at."""
     call = operation.call
+    if operation.verb == "CONNECT":
+        # Options of a connection are no object.
+        return lambda obj: {name: value for name, value in obj.items() if name != "metadata"}
     if operation.subresource == "scale" and call.resource.scale is not None:
         paths = call.resource.scale
         return lambda obj: scale_of(obj, paths)
@@ -72,7 +75,7 @@ def _request(operation: Operation, resource: GroupVersionResource, call: Call) -
     }
     below = operation.subresource
     named = {
-        "name": operation.obj["metadata"].get("name") or call.info.name,
+        "name": operation.name,
         # A Namespace is in itself.
         "namespace": call.info.name if operation.type == NAMESPACES else call.namespace,
         "subResource": below,

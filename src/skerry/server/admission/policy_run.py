@@ -338,7 +338,7 @@ class PolicyRun:
     def _refusal(self, shown: str, denial: Denial) -> ApiError:
         operation = self._operation
         group, resource = operation.type
-        name = operation.obj["metadata"].get("name") or operation.call.info.name or "Unknown"
+        name = operation.name or "Unknown"
         said = f"{shown} denied request: {denial.message}"
         return _ERRORS.get(denial.reason, Invalid)(
             f'{qualified(group, resource)} "{name}" is forbidden: {said}',

@@ -35,7 +35,7 @@ def subject_of(operation: Operation, namespace: Object | None) -> Subject:
         [info.gvr, *call.types.other_versions(info)],
         operation.subresource,
         info.namespaced,
-        obj["metadata"].get("name") or call.info.name,
+        operation.name,
         labels_of(obj),
         None if old is None else labels_of(old),
         labels,

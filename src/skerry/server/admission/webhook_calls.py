@@ -97,7 +97,7 @@ class WebhookCalls:
             if self.metrics is not None:
                 self.metrics.erroneous(name, step.metric, verb)
             group, kind = operation.type
-            named = operation.obj["metadata"].get("name") or operation.call.info.name
+            named = operation.name
             raise Forbidden.of(group, kind, named, why)
         return resource
 
@@ -182,8 +182,8 @@ class WebhookCalls:
 
     def stamped(self, obj: Object | None, cluster: str) -> Object | None:
         """Return *obj* as webhooks are shown it."""
-        if obj is None:
-            return None
+        if obj is None or "metadata" not in obj:
+            return obj
         metadata = dict(obj["metadata"])
         if "annotations" in metadata:
             metadata["annotations"] = dict(metadata["annotations"] or {})

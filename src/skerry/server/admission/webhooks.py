@@ -43,7 +43,13 @@ from skerry.server.admission.webhook_calls import (
 from skerry.server.change import Change
 from skerry.server.conversion import completed, later
 from skerry.server.observed import ObservedObjects
-from skerry.server.preparation.mutated import conformed, patched, unborn, with_scale
+from skerry.server.preparation.mutated import (
+    conformed,
+    patched,
+    requested,
+    unborn,
+    with_scale,
+)
 from skerry.server.request.versions import Versions
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.store.base import Store
@@ -179,6 +185,8 @@ class MutatingWebhooks(_Webhooks):
 
     async def _again(self, operation: Operation) -> None:
         """Apply the rules that went before once more, as if for the first time."""
+        if operation.asked:
+            return
         operation.writes.clear()
         await self._before.admit(operation)
 
@@ -218,7 +226,7 @@ class MutatingWebhooks(_Webhooks):
 
     def _seen(self, operation: Operation, namespace: Object | None) -> tuple[Operation, PolicyRun]:
         shown = operation
-        if operation.verb == "CREATE":
+        if operation.verb == "CREATE" and not operation.asked:
             shown = replace(operation, obj=unborn(operation.call, operation.obj))
         return shown, PolicyRun(self._calls.around, shown, namespace)
 
@@ -243,7 +251,9 @@ class MutatingWebhooks(_Webhooks):
         if new is None:
             return False
         calls.stamp.strip(new)
-        if operation.subresource == "scale":
+        if operation.asked:
+            new = requested(operation.obj, new)
+        elif operation.subresource == "scale":
             new = with_scale(call, operation.obj, new)
         else:
             info = call.resource.info

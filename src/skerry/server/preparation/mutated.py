@@ -13,6 +13,7 @@ import orjson
 
 from skerry.api.errors import ApiError, Denied, InternalError
 from skerry.api.objects import Object
+from skerry.api.schema import Schema
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.apply.managed import decoded
 from skerry.logic.machinery.builtin import definitions
@@ -30,6 +31,36 @@ _MANAGED: Final = (
     ".metadata.managedFields was in an invalid state after admission; this could be caused by an "
     "outdated mutating admission controller; please fix your requests: "
 )
+
+
+_ASKED: Final = {
+    "Binding": "io.k8s.api.core.v1.Binding",
+    "Eviction": "io.k8s.api.policy.v1.Eviction",
+}
+_TEXT: Final = {"type": "string"}
+_STREAMS: Final = {
+    "container": _TEXT,
+    **{name: {"type": "boolean"} for name in ("stdin", "stdout", "stderr", "tty")},
+}
+
+
+def _options(kind: str, **properties: object) -> Schema:
+    named = {"kind": _TEXT, "apiVersion": _TEXT, **properties}
+    return Schema({"type": "object", "properties": named}, name=f"v1.{kind}")
+
+
+# Options of connections, which no OpenAPI document has.
+_OPTIONS: Final = {
+    schema.name.removeprefix("v1."): schema
+    for schema in (
+        _options("PodExecOptions", **_STREAMS, command={"type": "array", "items": _TEXT}),
+        _options("PodAttachOptions", **_STREAMS),
+        _options("PodPortForwardOptions", ports={"type": "array", "items": {"type": "integer"}}),
+        _options("PodProxyOptions", path=_TEXT),
+        _options("NodeProxyOptions", path=_TEXT),
+        _options("ServiceProxyOptions", path=_TEXT),
+    )
+}
 
 
 def unborn(call: Call, obj: Object) -> Object:
@@ -64,6 +95,19 @@ def patched(obj: Object, patch: bytes) -> Object | None:
     if not isinstance(result, dict):
         raise InternalError.of(f"couldn't get version/kind; json: {json_kind(result)} found")
     return result
+
+
+def requested(before: Object, new: Object) -> Object:
+    """Return what a webhook made of a request, in the form that the request goes on with."""
+    kind, version = before["kind"], before["apiVersion"]
+    if (new.get("kind"), new.get("apiVersion")) != (kind, version):
+        found = f"({new.get('apiVersion')}.{new.get('kind')})"
+        raise Denied(500, "", f"converting {found} to (core.{kind}): unknown conversion", {})
+    schema = _OPTIONS.get(kind) or definitions().get(_ASKED[kind])
+    prune(schema, new)
+    for problem in type_errors(schema, new, kind, version):
+        raise InternalError.of(problem.partition(f"cannot be handled as a {kind}: ")[2] or problem)
+    return {**new, "metadata": new.get("metadata") or {}}
 
 
 def with_scale(call: Call, obj: Object, scale: Object) -> Object:

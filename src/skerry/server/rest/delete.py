@@ -182,7 +182,8 @@ class Deleter:
         # Marked first: what a Service holds is released with the object, not when it begins to go.
         operation = Operation(call, "DELETE", obj, obj, dry_run=options.dry_run)
         await self._admission.admit(operation)
-        if self._validation is not None:
+        # An eviction was judged as one.
+        if self._validation is not None and call.info.subresource != "eviction":
             await self._validation.validate(operation, lambda: decode(entry.value, entry.revision))
         obj = operation.obj
         if marked is None:

@@ -19,12 +19,14 @@ from skerry.server.codec import decode, dump, encode
 from skerry.server.http.message import Answer, Response
 from skerry.server.preparation import prepare
 from skerry.server.request.call import Call, member
-from skerry.server.request.options import DeleteOptions, delete_options
+from skerry.server.request.options import DeleteOptions, delete_options, write_options
 from skerry.server.rest.delete import Deleter
 from skerry.store import base
 from skerry.store.base import Store, Write
 
-_SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+_SUCCESS = dump(
+    {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+)
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 # How long a budget that its controller has not looked at yet is given.
 _UNPROCESSED_SECONDS = 10
@@ -46,14 +48,17 @@ class EvictionHandler:
         """Answer a POST to pods/NAME/eviction."""
         request = call.request
         eviction = prepare.sent_as(request, prepare.EVICTION)
+        # What is rehearsed by the request itself; an eviction may say so of its deletion, too.
+        dry_run = write_options(request, "CreateOptions").dry_run
+        eviction = await self._judge.changed(call, eviction, dry_run=dry_run)
         if (name := member(eviction, "metadata", "name")) and name != call.info.name:
             raise BadRequest("name in URL does not match name in Eviction object")
         options = delete_options(request, member(eviction, "deleteOptions") or {})
+        await self._judge.judge(call, eviction, dry_run=dry_run)
         entry = await self._store.get(call.key().path())
         if entry is None:
             raise call.not_found()
         pod = decode(entry.value, entry.revision)
-        await self._judge.judge(call, eviction, dry_run=options.dry_run)
         if not _ended(pod):
             options = await self._permitted(call, pod, options)
         await self._deleter.delete_object(call, options)

@@ -19,12 +19,14 @@ from skerry.server.preparation import prepare
 from skerry.server.preparation.pipeline import LiveObject, Mutate, Mutation, required
 from skerry.server.request.body import decode_body
 from skerry.server.request.call import Call, member
-from skerry.server.request.options import write_options
+from skerry.server.request.options import WriteOptions, write_options
 from skerry.server.rest.write import Writer
 
 # A namespace with as many labels and annotations as it may have.
 _LIMITS = Limits(nodes=10_000)
-_SUCCESS = dump({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+_SUCCESS = dump(
+    {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+)
 
 
 class BindingHandler:
@@ -37,22 +39,30 @@ class BindingHandler:
 
     async def handle(self, call: Call) -> Answer:
         """Answer a POST to pods/NAME/binding."""
-        binding = prepare.sent_as(call.request, prepare.BINDING)
+        options, binding = await self._asked(call)
         if (name := member(binding, "metadata", "name")) and name != call.info.name:
             raise BadRequest("name in URL does not match name in Binding object")
-        return await self._bind(call, binding, call)
+        return await self._bind(call, binding, options, call)
 
     async def collection(self, call: Call) -> Answer:
         """Answer a POST to the ``bindings`` of a namespace: the body names the pod."""
-        binding = prepare.sent_as(call.request, prepare.BINDING)
+        options, binding = await self._asked(call)
         name = member(binding, "metadata", "name")
         pods = call.types.find("", "v1", "pods")
         if not isinstance(name, str) or not name or pods is None:
             raise BadRequest("name must be provided")
         info = replace(call.info, resource="pods", name=name, subresource="binding")
-        return await self._bind(replace(call, info=info, resource=pods), binding, call)
+        return await self._bind(replace(call, info=info, resource=pods), binding, options, call)
 
-    async def _bind(self, call: Call, binding: Object, asked: Call) -> Answer:
+    async def _asked(self, call: Call) -> tuple[WriteOptions, Object]:
+        """Return what was asked for, as clients' rules change it."""
+        binding = {"target": {}, **prepare.sent_as(call.request, prepare.BINDING)}
+        options = write_options(call.request, "CreateOptions")
+        return options, await self._judge.changed(call, binding, dry_run=options.dry_run)
+
+    async def _bind(
+        self, call: Call, binding: Object, options: WriteOptions, asked: Call
+    ) -> Answer:
         """Bind the pod that *call* is about; clients' rules judge it as it was *asked* for."""
         node = member(binding, "target", "name")
         if not node:
@@ -62,7 +72,6 @@ class BindingHandler:
         if kind not in ("Node", "Minion"):
             error = FieldError.not_supported("target.kind", kind, ["Node", "<empty>"])
             raise Invalid.of("", "Binding", call.info.name, [error])
-        options = write_options(call.request, "CreateOptions")
         await self._judge.judge(asked, binding, dry_run=options.dry_run)
         # As in Kubernetes, whoever binds does not come to own the pod's node name.
         mutation = Mutation(self._assignment(call, binding, str(node)), tracked=True, trusted=True)

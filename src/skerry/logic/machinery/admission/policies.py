@@ -163,7 +163,9 @@ def policy_of(obj: Object) -> Policy:
         ),
         spec.get("failurePolicy") == "Ignore",
         None if not kind else (kind["apiVersion"], kind["kind"]),
-        _shortcut(spec, [each for _, each in conditions], [each.expression for each in validations]),
+        _shortcut(
+            spec, [each for _, each in conditions], [each.expression for each in validations]
+        ),
     )
 
 

@@ -213,6 +213,7 @@ def _has_key(key: Any, entries: dict[Any, Any]) -> bool:
 declare("size", "(string) int", "string.() int", "(bytes) int", "bytes.() int")(len)
 declare("size", "(list(T)) int", "list(T).() int", "(map(K, V)) int", "map(K, V).() int")(len)
 
+
 @declare("contains", "string.(string) bool", weight="linear")
 def _contains(text: str, part: str) -> bool:
     return part in text
