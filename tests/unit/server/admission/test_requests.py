@@ -129,6 +129,9 @@ async def test_validating_webhooks_are_shown_what_was_asked_for(server: Server) 
         assert request["object"]["target"]["name"] == "n"
 
 
+_UNREADABLE = "json: cannot unmarshal number into Go struct field"
+
+
 class Agent:
     """A node's agent that only notes what it is asked for."""
 
@@ -192,8 +195,7 @@ async def test_what_a_webhook_makes_of_a_connection_is_connected_to(
         (
             ("/container", 5),
             500,
-            "Internal error occurred: json: cannot unmarshal number into Go struct field "
-            "PodExecOptions.container of type string",
+            f"Internal error occurred: {_UNREADABLE} PodExecOptions.container of type string",
         ),
     ],
 )

@@ -48,48 +48,58 @@ def has(operand: Typed, key: str) -> Run:
 
 
 def _path(path: tuple[str, ...]) -> Run:
-    name, keys, shown = path[0], path[1::2], path[2::2]
-
-    def missing(value: Any) -> EvaluationError:
-        for key, each in zip(keys, shown, strict=True):
-            try:
-                value = value[key]
-            except (KeyError, TypeError):
-                break
-        return EvaluationError(f"no such key: {each}")
-
+    keys = path[1::2]
     if len(keys) == 1:
-        (only,) = keys
+        return _one(path)
+    return _two(path) if len(keys) == 2 else _more(path)
 
-        def run_one(scope: Scope) -> Any:
-            value = scope[name]
-            try:
-                return value[only]
-            except (KeyError, TypeError) as error:
-                raise missing(value) from error
 
-        return run_one
-    first, second = keys[:2]
-    if len(keys) == 2:
+def _missing(value: Any, path: tuple[str, ...]) -> EvaluationError:
+    """Return the complaint about the first field of *path* that *value* does not have."""
+    for key, shown in zip(path[1::2], path[2::2], strict=True):
+        try:
+            value = value[key]
+        except (KeyError, TypeError):
+            return EvaluationError(f"no such key: {shown}")
+    return EvaluationError(f"no such key: {path[-1]}")
 
-        def run_two(scope: Scope) -> Any:
-            value = scope[name]
-            try:
-                return value[first][second]
-            except (KeyError, TypeError) as error:
-                raise missing(value) from error
 
-        return run_two
-    rest = keys[2:]
+def _one(path: tuple[str, ...]) -> Run:
+    name, key = path[:2]
 
     def run(scope: Scope) -> Any:
         value = scope[name]
         try:
-            found = value[first][second]
-            for key in rest:
+            return value[key]
+        except (KeyError, TypeError) as error:
+            raise _missing(value, path) from error
+
+    return run
+
+
+def _two(path: tuple[str, ...]) -> Run:
+    name, first, second = path[0], path[1], path[3]
+
+    def run(scope: Scope) -> Any:
+        value = scope[name]
+        try:
+            return value[first][second]
+        except (KeyError, TypeError) as error:
+            raise _missing(value, path) from error
+
+    return run
+
+
+def _more(path: tuple[str, ...]) -> Run:
+    name, keys = path[0], path[1::2]
+
+    def run(scope: Scope) -> Any:
+        value = found = scope[name]
+        try:
+            for key in keys:
                 found = found[key]
         except (KeyError, TypeError) as error:
-            raise missing(value) from error
+            raise _missing(value, path) from error
         return found
 
     return run
