@@ -46,10 +46,8 @@ def _absorbing(
     def run(scope: Scope) -> bool:
         try:
             value = left(scope)
-            if value is settles:
+            if value is not goes_on and truth(value) is settles:
                 return settles
-            if value is not goes_on:
-                raise EvaluationError("no such overload")
         except EvaluationError as failed:
             if truth(right(scope)) is settles:
                 return settles
