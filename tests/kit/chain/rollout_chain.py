@@ -30,6 +30,8 @@ CHAIN = ("mailbox", "edge-scheduler", "placement-translator", "summarizer")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _LEASE_SECONDS = 60
+# As syncers do: often enough that a lost one is no matter.
+_RENEW_SECONDS = 15
 
 
 class ChainHub(RolloutHub):
@@ -44,6 +46,7 @@ class ChainHub(RolloutHub):
         self.offline: set[str] = set()
         self.bad: set[str] = set()
         self.mailboxes: dict[str, Client] = {}
+        self._renewed: dict[str, float] = {}
 
     async def write(self, text: str) -> None:
         """Have the workspace's ConfigMap say *text*."""
@@ -95,6 +98,19 @@ class ChainHub(RolloutHub):
                 self.mailboxes[names[mailbox.uid]] = self.client.for_cluster(cluster)
 
     async def _sync_one(self, edge: str, client: Client) -> None:
+        await self._renew(edge, client)
+        copies = f"{PROJECTED}=yes"
+        for each in (await client.list(NAMESPACES, Selection(labels=copies))).items:
+            await self._mark(client, NAMESPACES, each, None)
+        selection = Selection(namespace="s", labels=copies)
+        for each in (await client.list(CONFIG_MAPS, selection)).items:
+            await self._apply(edge, client, each)
+
+    async def _renew(self, edge: str, client: Client) -> None:
+        """Say that an edge is there, if it has not of late."""
+        now = self.clock.monotonic()
+        if now - self._renewed.get(edge, -_RENEW_SECONDS) < _RENEW_SECONDS:
+            return
         spec = {
             "leaseDurationSeconds": _LEASE_SECONDS,
             "renewTime": rfc3339_micro(self.clock.now()),
@@ -104,12 +120,7 @@ class ChainHub(RolloutHub):
             await client.patch(LEASES, HEARTBEAT_LEASE, lease, HEARTBEAT_NAMESPACE)
         except NotFound:
             await client.create(LEASES, lease, HEARTBEAT_NAMESPACE)
-        copies = f"{PROJECTED}=yes"
-        for each in (await client.list(NAMESPACES, Selection(labels=copies))).items:
-            await self._mark(client, NAMESPACES, each, None)
-        selection = Selection(namespace="s", labels=copies)
-        for each in (await client.list(CONFIG_MAPS, selection)).items:
-            await self._apply(edge, client, each)
+        self._renewed[edge] = now
 
     async def _apply(self, edge: str, client: Client, copy: Object) -> None:
         text = (copy.get("data") or {}).get("text", "")

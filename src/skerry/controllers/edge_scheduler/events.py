@@ -224,8 +224,9 @@ class EventHandlers:
         _log.info(f"queueing {kind}", v=3, key=ref.qualified_name)
         if self._index.consent.is_used:
             self._enqueue_consent(self._index.consent.take_changed())
-        # Sorted, here and wherever a set becomes a queue: a run then repeats from its seed.
-        if touched:
+        # Sorted, here and wherever a set becomes a queue: a run then repeats from its seed. Before
+        # the start nothing is decided, and each placement is enqueued by its own first event.
+        if touched and self._is_started():
             self._enqueue_all(sorted(touched), self._cause(kind, ref, old, new))
 
     def _cause(self, kind: str, ref: ObjectRef, old: Object | None, new: Object | None) -> Cause:

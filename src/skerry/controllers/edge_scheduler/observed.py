@@ -129,9 +129,9 @@ class ObservedRollout:
     quiet_seconds: float
     approvals: Mapping[str, Object] = field(default_factory=dict)
     gate: Gate = OPEN
-    # Labels of Locations, and until when content is frozen there.
-    labels: Mapping[ObjectRef, Labels] = field(default_factory=dict)
-    frozen: Mapping[ObjectRef, datetime] = field(default_factory=dict)
+    # Labels of the Locations of destinations, and until when content is frozen there.
+    labels: Mapping[Destination, Labels] = field(default_factory=dict)
+    frozen: Mapping[Destination, datetime] = field(default_factory=dict)
     # Whether a destination that nobody wants goes at once, whatever the pace: nothing is there, or
     # the inventory's owner has taken it back. Given the Locations that refuse the placement.
     goes: Callable[[Destination, Iterable[ObjectRef]], bool] = lambda *_: False

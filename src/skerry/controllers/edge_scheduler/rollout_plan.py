@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap
@@ -36,7 +37,7 @@ from skerry.controllers.edge_scheduler.staged_removal import finalized, is_taken
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
 from skerry.logic.fleet.placement.slices import Assigned, member, unpacked_members
-from skerry.logic.fleet.placement.slots import slots_in
+from skerry.logic.fleet.placement.slots import Slots, slots_in
 from skerry.logic.fleet.rollout.advance import advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign
 from skerry.logic.fleet.rollout.conditions import NO_PLACEMENT, conditions, counts, invalid
@@ -59,6 +60,8 @@ from skerry.logic.fleet.rollout.state import (
 from skerry.logic.fleet.rollout.waves import Place
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.plan import Action, Announcement, Apply, Create, Patch, Target
+
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 class Rolled(NamedTuple):
@@ -89,21 +92,22 @@ def roll(observed: Observed) -> Rolled:
     found = observed.rollout
     if found is None:
         return Rolled(observed, before=tuple(finalized(observed)))
-    units = list(_units(observed, found))
+    slots = slots_in(observed.slices.values())
+    units = list(_units(observed, found, slots))
     if is_taken_away(observed):
         units = [unit for unit in units if not unit.is_new]
     if found.spec.errors:
         text = "; ".join(str(each) for each in found.spec.errors)
         said = _said(observed.ref, found.object, invalid("InvalidSpec", text), {}, found.now)
-        return _unmoved(observed, units, tuple(said))
+        return _unmoved(observed, units, slots.assigned, tuple(said))
     given = _situation(found, units)
     if found.spec.force and found.spec.force not in found.revisions:
         decision = Assignment(state=given.state)
     else:
         newcomers = [unit.place for unit in units if unit.is_new]
         decision = assign(given, advance(given), newcomers)
-    admitted, assigned = _given(observed, units, decision)
-    staying = _staying(observed, found, given, decision.state)
+    admitted, assigned = _given(units, slots.assigned, decision)
+    staying = _staying(observed, found, given, decision.state, slots.assigned)
     decision = replace(decision, state=replace(decision.state, departing=staying.departing))
     admitted += staying.destinations
     before = tuple(_writes(observed, found, given, decision))
@@ -122,12 +126,12 @@ def _are_unnumbered(units: Sequence[_Unit]) -> bool:
     return any(not unit.is_new and not unit.place.slot for unit in units)
 
 
-def _units(observed: Observed, found: ObservedRollout) -> Iterator[_Unit]:
+def _units(observed: Observed, found: ObservedRollout, slots: Slots) -> Iterator[_Unit]:
     """Yield the edges of a placement; where several Locations lead to one, it moves as one.
 
     Newcomers come with the slot they get if they are let in.
     """
-    slots, following = slots_in(observed.slices.values())
+    given_to, following = slots
     there: set[int] = set()
     for piece in observed.slices.values():
         there.update(unpacked_members(piece["members"]))
@@ -135,10 +139,17 @@ def _units(observed: Observed, found: ObservedRollout) -> Iterator[_Unit]:
     for each in sorted(observed.destinations):
         by_edge.setdefault(each.uid, []).append(each)
     for uid, destinations in by_edge.items():
-        held = [(slots[key], each) for each in destinations if (key := member(each)) in slots]
-        known = [each for each in destinations if member(each) in there]
+        keys = [member(each) for each in destinations]
+        if len(keys) == 1 and (only := given_to.get(keys[0])) is not None:
+            [first] = destinations
+            place = Place(only.slot, uid, found.labels.get(first, _NO_LABELS), only.revision)
+            yield _Unit(place, (first,), (), False)
+            continue
+        pairs = list(zip(keys, destinations, strict=True))
+        held = [(given_to[key], each) for key, each in pairs if key in given_to]
+        known = [each for key, each in pairs if key in there]
         given, first = min(held) if held else (Assigned(0), (known or destinations)[0])
-        labels = found.labels.get(first.location_ref, {})
+        labels = found.labels.get(first, _NO_LABELS)
         numbers = tuple(range(following, following := following + len(destinations) - len(held)))
         slot = given.slot if known else numbers[0]
         yield _Unit(
@@ -153,7 +164,7 @@ def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
     frozen = BitMap(
         unit.place.slot
         for unit in units
-        if unit.place.slot and unit.destinations[0].location_ref in found.frozen
+        if unit.place.slot and unit.destinations[0] in found.frozen
     )
     approved = frozenset(
         f"{spec.get('digest')}/{spec.get('wave')}"
@@ -198,10 +209,9 @@ def _pair(text: str) -> tuple[int, int]:
 
 
 def _given(
-    observed: Observed, units: Sequence[_Unit], decision: Assignment
+    units: Sequence[_Unit], slots: Mapping[int, Assigned], decision: Assignment
 ) -> tuple[list[Destination], dict[int, Assigned]]:
     """Return who is let in, and what everybody is given."""
-    slots = slots_in(observed.slices.values()).assigned
     admitted: list[Destination] = []
     assigned: dict[int, Assigned] = {}
     for unit in units:
@@ -212,9 +222,12 @@ def _given(
             revision = decision.newcomers[unit.place.slot]
         fresh = iter(unit.fresh)
         for each in unit.destinations:
-            held = slots.get(member(each))
+            key = member(each)
+            held = slots.get(key)
             admitted.append(each)
-            assigned[member(each)] = Assigned(held.slot if held else next(fresh), revision)
+            if held is None or held.revision != revision:
+                held = Assigned(held.slot if held is not None else next(fresh), revision)
+            assigned[key] = held
     return admitted, assigned
 
 
@@ -227,13 +240,16 @@ class _Staying(NamedTuple):
 
 
 def _staying(
-    observed: Observed, found: ObservedRollout, given: Situation, state: State
+    observed: Observed,
+    found: ObservedRollout,
+    given: Situation,
+    state: State,
+    slots: Mapping[int, Assigned],
 ) -> _Staying:
     """Return who leaves later, because enough are leaving already; it is given what it had.
 
     Of whom nothing but a number is known goes at once: the slice could not name it.
     """
-    slots = slots_in(observed.slices.values()).assigned
     wanted = {member(each) for each in observed.destinations}
     unwanted = {each.slot: key for key, each in slots.items() if key not in wanted}
     if not unwanted and not given.state.departing:
@@ -264,9 +280,14 @@ def _staying(
     )
 
 
-def _unmoved(observed: Observed, units: Sequence[_Unit], before: tuple[Action, ...]) -> Rolled:
+def _unmoved(
+    observed: Observed,
+    units: Sequence[_Unit],
+    slots: Mapping[int, Assigned],
+    before: tuple[Action, ...],
+) -> Rolled:
     """Leave everybody where they are, and let nobody in: what is asked for makes no sense."""
-    admitted, assigned = _given(observed, units, Assignment())
+    admitted, assigned = _given(units, slots, Assignment())
     return Rolled(replace(observed, destinations=tuple(sorted(admitted))), assigned, before)
 
 

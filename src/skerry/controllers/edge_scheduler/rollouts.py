@@ -159,8 +159,7 @@ class RolloutState:
         stable = int((obj.get("status") or {}).get("stable") or 0)
         base = pages[stable][1]["binding"] if stable in pages else []
         quiet = state_of(obj.get("status") or {}).quiet_since
-        labels = {each.location_ref: self._labels(each.location_ref)
-                  for each in observed.destinations}  # fmt: skip
+        labels = {each: self._labels(each.location_ref) for each in observed.destinations}
         ask = self._frozen(ref)
         return ObservedRollout(
             obj,

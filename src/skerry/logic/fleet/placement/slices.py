@@ -140,7 +140,7 @@ def member(destination: Destination) -> int:
     Eight bytes in place of some four hundred. Of ten thousand destinations two are taken for one
     another with a chance of one in 10**11; the number is this process's own and never written.
     """
-    return hash(tuple(destination))
+    return hash(destination)
 
 
 def assigned_in(obj: Mapping[str, Any]) -> list[Assigned | None]:

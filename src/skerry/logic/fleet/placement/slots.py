@@ -39,16 +39,20 @@ def slots_in(slices: Iterable[Object]) -> Slots:
     following = FIRST_SLOT
     for piece in slices:
         held = assigned_members(piece)
-        found = {**held, **found}
-        following = max(following, next_known(piece))
+        found = {**held, **found} if found else held
+        following = max(following, _following(piece, held))
     return Slots(found, following)
 
 
 def next_known(piece: Object) -> int:
     """Return the slot that would come next if a lean slice were the only one."""
+    return _following(piece, assigned_members(piece))
+
+
+def _following(piece: Object, assigned: Mapping[int, Assigned]) -> int:
     text = (piece["metadata"].get("annotations") or {}).get(NEXT_SLOT, "")
     said = int(text) if text.isdecimal() and text.isascii() and len(text) <= _MAX_DIGITS else 0
-    held = max((each.slot for each in assigned_members(piece).values()), default=0)
+    held = max((each.slot for each in assigned.values()), default=0)
     return max(FIRST_SLOT, said, held + 1)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from pyroaring import BitMap
@@ -242,7 +243,7 @@ class Gate(NamedTuple):
 OPEN: Final = Gate()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Situation:
     """Everything a step of a rollout is decided from."""
 
@@ -264,11 +265,19 @@ class Situation:
     @property
     def slots(self) -> BitMap:
         """All slots there are."""
-        return BitMap(place.slot for place in self.places)
+        return BitMap.union(BitMap(), *self._by_revision.values())
 
     def at(self, revision: int) -> BitMap:
         """Return the slots that were given a revision."""
-        return BitMap(place.slot for place in self.places if place.revision == revision)
+        return BitMap(self._by_revision.get(revision, ()))
+
+    @cached_property
+    def _by_revision(self) -> Mapping[int, BitMap]:
+        """Slots by what they were given: asked for many times a step, counted once."""
+        found: dict[int, list[int]] = {}
+        for place in self.places:
+            found.setdefault(place.revision, []).append(place.slot)
+        return {revision: BitMap(slots) for revision, slots in found.items()}
 
 
 def approval_name(rollout: str, revision: int, wave: str) -> str:
