@@ -348,6 +348,20 @@ def _abort(view: View) -> State:
     return _entered(view.state, ROLLING_BACK, failure=failure)
 
 
+def _found_bad(view: View) -> bool:
+    """Tell whether the target is known to be bad, and nobody asks for it all the same.
+
+    Its verdict is written before the return begins: who died in between may find that the edge it
+    was for has left, and nobody is bad any more.
+    """
+    return view.target.verdict == "Bad" and view.given.wishes.undo[0] != view.state.target
+
+
+def _take_back(view: View) -> State:
+    failure = Failure(view.state.target, "FoundBad", "the revision was found bad before")
+    return _entered(view.state, ROLLING_BACK, failure=view.state.failure or failure)
+
+
 def _accepted(view: View) -> bool:
     return not _exceeded(view)
 
@@ -395,6 +409,7 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(UNDER_WAY, "a person aborts", _aborted, _abort),
     Row(UNDER_WAY, "too many are bad", _fails, _failed),
     Row((PAUSED,), "a person accepts what is bad", _accepted, _resume),
+    Row(_GATED, "its revision is bad already", _found_bad, _take_back),
     Row((ROLLING_BACK,), "everybody is back", _returned, _back),
     Row(_GATED, "a person promotes the wave", _promoted, _passed),
     Row((PROGRESSING,), "the wave holds nobody", _adds_nobody, _passed),

@@ -52,6 +52,21 @@ def test_a_bad_canary_returns_and_nobody_else_ever_ran_it() -> None:
     assert made.revisions[bad].verdict == "Bad"
 
 
+def test_a_return_that_was_begun_by_who_died_goes_on_though_nobody_is_bad_any_more() -> None:
+    made = fleet(waves=CANARY)
+    bad = made.edit(poison=True)
+    made.run(seconds=20, rounds=3)
+    made.seconds += 60
+    made.judge()
+    made.schedule(crash_after=1)
+    assert (made.phase, made.revisions[bad].verdict) == ("Progressing", "Bad")
+    for uid in [uid for uid, edge in made.edges.items() if edge.revision == bad]:
+        made.leave(uid)
+    made.run(seconds=20, rounds=8)
+    assert (made.phase, at(made, 1)) == ("RolledBack", 8)
+    assert made.status["failure"]["reason"] == "FoundBad"
+
+
 def test_what_was_bad_is_not_tried_again_but_what_follows_is() -> None:
     made = fleet(waves=CANARY)
     made.edit(poison=True)
