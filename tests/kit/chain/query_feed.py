@@ -146,6 +146,14 @@ class Feed:
         self.tables.sources.put(WEB.at("wmw"), Source({}))
         found = [Destination("inv", f"loc-{uid}", f"st-{uid}", uid) for uid in uids]
         self.tables.set_destinations(PLACEMENT, found)
+        self._settle()
+
+    def note(self, uid: str, revision: int) -> None:
+        """Have the mailbox of *uid* at a revision of the placement."""
+        self.tables.noted.put(uid, {PLACEMENT: revision})
+        self._settle()
+
+    def _settle(self) -> None:
         self.tables.settle()
         for follower in self.followers:
             follower.settled(self.tables.settled)

@@ -277,7 +277,7 @@ class QueryInputs:
         self.tables.put_upsynced(item, uid, copy if upsynced else None)
 
     def settled(self, settled: Settled) -> None:
-        """Take what a batch changed of selections, destinations and Leases."""
+        """Take what a batch changed of selections, destinations, Leases and revisions."""
         if not self.known:
             return
         feed = self._feed.inputs.tables
@@ -287,6 +287,8 @@ class QueryInputs:
             self.tables.put_destination(*going.key, going.new)
         for lease in settled.changes(feed.leases):
             self.tables.put_lease(lease.key, lease.new)
+        for noted in settled.changes(feed.noted):
+            self.tables.put_noted(noted.key, noted.new)
 
     def placement_put(self, placement: ObjectRef, obj: Object | None) -> None:
         """Take what a placement wants from its edges."""
@@ -323,6 +325,8 @@ class QueryInputs:
             self.tables.put_destination(placement, uid, destination)
         for uid, lease in feed.leases.items():
             self.tables.put_lease(uid, lease)
+        for uid, noted in feed.noted.items():
+            self.tables.put_noted(uid, noted)
         for obj in self._feed.placements.index.objects():
             ref = edge_placement_ref(cluster_of(obj), obj["metadata"]["name"])
             self.placement_put(ref, None if is_being_deleted(obj) else obj)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from skerry.api.edge import (
     SYNCER_CONFIG_NAME,
@@ -28,6 +28,7 @@ from skerry.controllers.summarizer.projections import (
     Kind,
     hold_in,
     labels_of,
+    noted_in,
 )
 from skerry.logic.fleet.placement.reported_state import reported_state
 from skerry.logic.fleet.placement.slices import destinations_in
@@ -41,6 +42,8 @@ from skerry.logic.fleet.translation.selected import What, what_of
 from skerry.logic.machinery.selectors import SelectorError
 from skerry.runtime.client import cluster_of
 from skerry.runtime.index import Index, Key, key_of
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class SummaryInputs:
         self._leases: dict[ClusterName, Lease] = {}
         # What edges hold back, likewise.
         self._holds: dict[ClusterName, Hold] = {}
+        self._noted: dict[ClusterName, Mapping[ObjectRef, int]] = {}
         self._watched: list[tuple[Kind, Index]] = []
         self._followers: list[Follower] = []
         self._when_read: list[Callable[[ClusterName], None]] = []
@@ -180,6 +184,7 @@ class SummaryInputs:
             del self._mailboxes[uid], self._uids[before]
             self.tables.leases.drop(uid)
             self.tables.holds.drop(uid)
+            self.tables.noted.drop(uid)
             self._role_changed(before)
         if cluster:
             self._drop_all(cluster)
@@ -187,6 +192,7 @@ class SummaryInputs:
             self._uids[cluster] = uid
             self._put_lease(uid, self._leases.get(cluster))
             self._put_hold(uid, self._holds.get(cluster))
+            self._put_noted(uid, self._noted.get(cluster))
             self._role_changed(cluster)
         self._settle()
 
@@ -203,20 +209,18 @@ class SummaryInputs:
         self._settle()
 
     def config_changed(self, old: Object | None, new: Object | None) -> None:
-        """Take in what the SyncerConfig of a mailbox says its edge holds back."""
+        """Take in what a SyncerConfig says its edge holds back, and at which revisions it is."""
         obj = new or old
         if obj is None or obj["metadata"]["name"] != SYNCER_CONFIG_NAME:
             return
         cluster, hold = cluster_of(obj), None if new is None else hold_in(new)
-        if hold == self._holds.get(cluster):
-            return
-        if hold is None:
-            del self._holds[cluster]
-        else:
-            self._holds[cluster] = hold
+        noted = (None if new is None else noted_in(new)) or None
         uid = self._uids.get(cluster)
-        if uid is not None:
+        if _remembered(self._holds, cluster, hold) and uid is not None:
             self._put_hold(uid, hold)
+            self._settle()
+        if _remembered(self._noted, cluster, noted) and uid is not None:
+            self._put_noted(uid, noted)
             self._settle()
 
     def object_changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
@@ -270,6 +274,12 @@ class SummaryInputs:
             self.tables.holds.drop(uid)
         else:
             self.tables.holds.put(uid, hold)
+
+    def _put_noted(self, uid: str, noted: Mapping[ObjectRef, int] | None) -> None:
+        if noted is None:
+            self.tables.noted.drop(uid)
+        else:
+            self.tables.noted.put(uid, noted)
 
     def _put_placement(self, placement: ObjectRef, obj: Object) -> None:
         asks = reported_state(obj.get("spec") or {})
@@ -379,3 +389,14 @@ class SummaryInputs:
         owner = self.owners.get(placement)
         if owner is not None and owner.asks != "None":
             self._enqueue_source(item.at(placement.cluster))
+
+
+def _remembered(held: dict[ClusterName, V], cluster: ClusterName, new: V | None) -> bool:
+    """Remember what is said of a cluster; tell whether that is news."""
+    if held.get(cluster) == new:
+        return False
+    if new is None:
+        del held[cluster]
+    else:
+        held[cluster] = new
+    return True

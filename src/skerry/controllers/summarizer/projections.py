@@ -21,6 +21,7 @@ from skerry.api.edge import (
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.logic.fleet.revision.noted import noted_revisions
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
 from skerry.logic.fleet.summary.standing import Hold
 from skerry.logic.fleet.syncing.reported import held_clusters, hold_of
@@ -131,6 +132,11 @@ def hold_in(config: Object) -> Hold | None:
         return None
     reason, message = config["hold"]
     return Hold(reason, message, tuple(config["clusters"]))
+
+
+def noted_in(config: Object) -> dict[ObjectRef, int]:
+    """Return at which revisions of placements a lean SyncerConfig says that its mailbox is."""
+    return noted_revisions({"annotations": config.get("noted") or {}})
 
 
 def lean_definition(obj: Object) -> Object:

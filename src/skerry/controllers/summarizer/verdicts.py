@@ -20,11 +20,15 @@ from skerry.api.edge import ROLLOUTS, SYNCER_CONFIG_NAME, edge_placement_ref, pl
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.feed import StatusFeed
-from skerry.controllers.summarizer.projections import BY_PLACEMENT, Kind, lean_metadata
+from skerry.controllers.summarizer.projections import (
+    BY_PLACEMENT,
+    Kind,
+    lean_metadata,
+    noted_in,
+)
 from skerry.controllers.summarizer.watches import travels
 from skerry.kit.clock import Clock
 from skerry.logic.fleet.placement.slices import assigned_in, destinations_in
-from skerry.logic.fleet.revision.noted import noted_revisions
 from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.logic.fleet.rollout.evidence import Item, evidence
 from skerry.logic.fleet.rollout.judging import Judging, Seen
@@ -172,7 +176,7 @@ class Judge:
         if obj is None or obj["metadata"]["name"] != SYNCER_CONFIG_NAME:
             return
         cluster = cluster_of(obj)
-        noted = {} if new is None else noted_revisions({"annotations": new.get("noted") or {}})
+        noted = {} if new is None else noted_in(new)
         before, times = self._noted.get(cluster, ({}, {}))
         if noted == before:
             return

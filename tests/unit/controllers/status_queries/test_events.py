@@ -65,6 +65,21 @@ async def test_a_query_finds_what_was_there_before_it_and_follows_what_comes() -
     assert world.rows(ref) == [[5]]
 
 
+async def test_a_query_reports_at_which_revisions_mailboxes_are() -> None:
+    world = World()
+    world.feed.place("a", "b")
+    world.feed.note("a", 1)
+    at = {"name": "at", "value": "report.revision"}
+    ref = await world.ask(query("q", COUNT, groupBy=[at]))
+    for edge in ("a", "b"):
+        world.feed.put(edge, n=1)
+    assert world.rows(ref) == [[0, 1], [1, 1]]
+    world.enqueued.clear()
+    world.feed.note("b", 2)
+    assert world.rows(ref) == [[1, 1], [2, 1]]
+    assert world.enqueued == [ref]
+
+
 async def test_nothing_is_kept_while_there_is_no_query() -> None:
     world = World()
     world.feed.place("a")

@@ -8,7 +8,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from skerry.api.edge import APPLIED, PROJECTED, PROJECTED_VALUE, Mailbox, edge_placement_ref
+from skerry.api.edge import (
+    APPLIED,
+    PROJECTED,
+    PROJECTED_VALUE,
+    REVISIONS,
+    Mailbox,
+    edge_placement_ref,
+)
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef, namespace_ref
 from skerry.controllers.summarizer.events import SummaryInputs
@@ -217,6 +224,24 @@ def test_a_hold_counts_for_whichever_mailbox_has_its_cluster() -> None:
 
     events.mailbox(UIDS[0], "mb-1")
     assert set(events.inputs.tables.holds) == {UIDS[0]}
+
+
+def test_the_revisions_that_a_mailbox_notes_count_for_whichever_mailbox_has_its_cluster() -> None:
+    events = placed()
+
+    def noting(text: str) -> Object:
+        config = thing("mb-1", "the-one")
+        config["metadata"]["annotations"][REVISIONS] = text
+        return lean_config(config)
+
+    events.inputs.config_changed(None, noting("wmw/p=3"))
+    assert events.inputs.tables.noted.get(UIDS[0]) == {edge_placement_ref("wmw", "p"): 3}
+    events.mailbox_gone(UIDS[0])
+    assert events.inputs.tables.noted.get(UIDS[0]) is None
+    events.mailbox(UIDS[0], "mb-1")
+    assert events.inputs.tables.noted.get(UIDS[0]) is not None
+    events.inputs.config_changed(noting("wmw/p=3"), noting(""))
+    assert events.inputs.tables.noted.get(UIDS[0]) is None
 
 
 def test_a_report_on_what_nobody_places_enqueues_nothing() -> None:

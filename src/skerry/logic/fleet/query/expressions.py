@@ -46,7 +46,9 @@ def _object(**fields: CelType) -> CelType:
 
 OF_OBJECT: Final[Mapping[str, CelType]] = {"obj": types.DYN, "status": types.DYN}
 OF_ROW: Final[Mapping[str, CelType]] = {
-    "report": _object(delivered=types.BOOL, healthy=_TEXT, reason=_TEXT, time=_TEXT),
+    "report": _object(
+        delivered=types.BOOL, healthy=_TEXT, reason=_TEXT, revision=types.INT, time=_TEXT
+    ),
     "location": _object(name=_TEXT, cluster=_TEXT, labels=_LABELS),
     "syncTarget": _object(name=_TEXT, ready=types.BOOL, labels=_LABELS),
     "placement": _TEXT,

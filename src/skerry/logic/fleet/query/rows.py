@@ -47,7 +47,10 @@ class Ident(NamedTuple):
 
 
 class Row(NamedTuple):
-    """``copy`` None: the edge's mailbox has no copy, or none of the workspace's own."""
+    """``copy`` None: the edge's mailbox has no copy, or none of the workspace's own.
+
+    ``revision`` is the one that the mailbox is settled at; 0 without a Rollout.
+    """
 
     ident: Ident
     destination: Destination
@@ -56,6 +59,7 @@ class Row(NamedTuple):
     labels: Labels = _NO_LABELS
     target: Target = UNKNOWN_TARGET
     lease: Lease | None = LIVE
+    revision: int = 0
 
 
 class RowError(NamedTuple):
@@ -184,7 +188,7 @@ class Evaluator:
         """Return the scope of a row: what its query reads, and nothing else."""
         scope = _Scope(placement=row.placement)
         if self._report and row.copy is not None:
-            scope["report"] = _report(fresh_report(row.copy[0], row.lease))
+            scope["report"] = _report(fresh_report(row.copy[0], row.lease), row.revision)
         if self._location:
             scope["location"] = {
                 "name": row.destination.location,
@@ -276,11 +280,12 @@ class Backwards:
         return hash(self.of)
 
 
-def _report(report: Report) -> dict[str, Any]:
+def _report(report: Report, revision: int) -> dict[str, Any]:
     return {
         "delivered": report.delivered,
         "healthy": report.health.status,
         "reason": report.health.reason,
+        "revision": revision,
         "time": report.time,
     }
 

@@ -59,6 +59,7 @@ NO_ITEM: Final = ObjectRef("", "", "", "", "")
 _NO_COPIES: Mapping[str, Copy] = {}
 _NO_LABELS: Labels = {}
 _NOWHERE: Mapping[str, Destination] = {}
+_NOT_NOTED: Mapping[ObjectRef, int] = {}
 
 Place = tuple[ClusterName, str]
 """A Location: its cluster and name."""
@@ -112,6 +113,7 @@ class QueryTables:
         self._locations: dict[Place, Labels] = {}
         self._targets: dict[str, Target] = {}
         self._leases: dict[str, Lease] = {}
+        self._noted: dict[str, Mapping[ObjectRef, int]] = {}
 
     def __bool__(self) -> bool:
         """Tell whether anything is held."""
@@ -268,6 +270,20 @@ class QueryTables:
         touched = [each for each in self._at(uid) if "report" in each[0].reads]
         self._rewrite(touched, lambda: _put(self._leases, uid, lease))
 
+    def put_noted(self, uid: str, noted: Mapping[ObjectRef, int] | None) -> None:
+        """Take at which revisions of placements a mailbox is settled; None: of none."""
+        before, after = self._noted.get(uid, _NOT_NOTED), noted or _NOT_NOTED
+        changed = {
+            each for each in before.keys() | after.keys() if before.get(each) != after.get(each)
+        }
+        touched = {
+            (live.ref, asked): (live, asked)
+            for placement in sorted(changed)
+            for live, asked in self._at(uid, placement)
+            if "report" in live.reads
+        }
+        self._rewrite(list(touched.values()), lambda: _put(self._noted, uid, noted or None))
+
     # -- which rows there are ----------------------------------------------------------------
 
     def _within(self, clusters: set[ClusterName]) -> Iterator[Live]:
@@ -366,6 +382,7 @@ class QueryTables:
             self._locations.get(destination[:2], _NO_LABELS),
             self._targets.get(uid, UNKNOWN_TARGET),
             self._leases.get(uid),
+            self._noted.get(uid, _NOT_NOTED).get(placement, 0),
         )
 
     def _found(self, live: Live, ident: Ident) -> Row | None:

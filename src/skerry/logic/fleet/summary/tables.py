@@ -72,8 +72,9 @@ class Touched(NamedTuple):
 class SummaryTables:
     """See the module's text. Inputs are written by whoever watches; ``settle`` does the rest.
 
-    ``leases`` and ``holds`` are by SyncTarget UID. A Lease that lapsed is a change of a row, made
-    by a timer outside; one that is merely renewed is none.
+    ``leases``, ``holds`` and ``noted`` are by SyncTarget UID; ``noted`` are the revisions at which
+    the mailbox is settled, for placements with a Rollout. A Lease that lapsed is a change of a row,
+    made by a timer outside; one that is merely renewed is none.
     """
 
     def __init__(self) -> None:
@@ -85,6 +86,7 @@ class SummaryTables:
         self.reports: Relation[ObjectRef, str, Report] = flow.relation("reports")
         self.leases: Table[str, Lease] = flow.table("leases")
         self.holds: Table[str, Hold] = flow.table("holds")
+        self.noted: Table[str, Mapping[ObjectRef, int]] = flow.table("noted")
         candidates = flow.lookup(
             "candidates", self.sources, self.namespaces, _namespace, _candidate
         )

@@ -70,6 +70,8 @@ SPECS: list[Object] = [
     },
     {"from": {"rows": "Destinations"}, "groupBy": [REGION],
      "aggregates": [{"name": "edges", "function": "Count"}]},
+    {"from": DEPLOYMENTS, "groupBy": [{"name": "at", "value": "report.revision"}],
+     "aggregates": [{"name": "edges", "function": "Count"}]},
     {"from": {**DEPLOYMENTS, "rows": "Upsynced"}, "groupBy": [REGION],
      "aggregates": [{"name": "n", "function": "Sum", "of": "status.n"}]},
 ]  # fmt: skip
@@ -119,6 +121,11 @@ changes = st.one_of(
     st.tuples(st.just("target"), st.sampled_from(UIDS), st.none() | st.just(Target(ready=True))),
     st.tuples(st.just("lease"), st.sampled_from(UIDS), st.sampled_from([None, LIVE, lapsed("")])),
     st.tuples(st.just("upsync"), st.sampled_from(PLACEMENTS), rules),
+    st.tuples(
+        st.just("noted"),
+        st.sampled_from(UIDS),
+        st.none() | st.dictionaries(st.sampled_from(PLACEMENTS), st.integers(1, 3), max_size=2),
+    ),
 )
 
 
@@ -141,6 +148,8 @@ def apply(tables: QueryTables, change: tuple[Any, ...]) -> None:
             tables.put_lease(uid, lease)
         case "upsync", placement, found:
             tables.put_upsync(placement, found)
+        case "noted", uid, found:
+            tables.put_noted(uid, found)
         case _:
             raise AssertionError(change)
 
@@ -171,6 +180,7 @@ def empty(tables: QueryTables) -> None:
     for uid in UIDS:
         tables.put_target(uid, None)
         tables.put_lease(uid, None)
+        tables.put_noted(uid, None)
     for place in LOCATIONS:
         tables.put_location(place, None)
 
