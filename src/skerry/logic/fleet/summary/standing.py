@@ -19,7 +19,7 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
@@ -275,16 +275,20 @@ class Standings:
         self._deviations = deviations
         self._unheard = flow.group("unheard by placement", unheard, _placement, _in_order)
         self._held = flow.group("held by placement", held, _placement, _in_order)
+        # What a placement's standing is made of.
+        self._groups: frozenset[Groups[ObjectRef, Any]] = frozenset(
+            (deviations, self._items, self._unheard, self._held)
+        )
+        self._tables: frozenset[Table[Any, Any]] = frozenset((selected, destinations))
 
     def touched(self, settled: Settled) -> list[ObjectRef]:
         """Return the placements of which a batch may have changed anything, in order."""
-        found = {*settled.touched(self._deviations), *settled.touched(self._items)}
-        # Leases and holds change seldom beside reports.
-        found |= settled.touched(self._unheard) | settled.touched(self._held)
-        for (placement, _), _, _ in settled.changes(self._destinations):
-            found.add(placement)
-        for (placement, _), _, _ in settled.changes(self._selected):
-            found.add(placement)
+        found = settled.touched_in(self._groups)
+        if settled.differs_in(self._tables):
+            for (placement, _), _, _ in settled.changes(self._destinations):
+                found.add(placement)
+            for (placement, _), _, _ in settled.changes(self._selected):
+                found.add(placement)
         return sorted(found)
 
     def of(self, placement: ObjectRef) -> Standing:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.extremes import Extremes
-from skerry.logic.fleet.summary.freshness import Lease, fresh_report
+from skerry.logic.fleet.summary.freshness import LIVE, Lease, fresh_report
 from skerry.logic.fleet.summary.health import NOT_ENFORCED, WITHOUT_HEALTH
 from skerry.logic.fleet.summary.report import Number, Origin, Report, own_report
 from skerry.logic.fleet.summary.standing import Detail, Deviations, ItemCount, mark
@@ -114,6 +114,7 @@ class _Numbers:
 # A detail in the order of summaries: by rank, location, then the rest of the destination, whose UID
 # is unique, so that reports themselves are never compared.
 _Entry = tuple[int, str, Destination, Report]
+_Fields = tuple[tuple[str, Number], ...]
 
 
 class Tally:
@@ -226,23 +227,22 @@ class Tally:
             self._healthy += (after == "True") - (before == "True")
             self._unhealthy += (after == "False") - (before == "False")
         self._unknown += (now.last_heard is not None) - (was.last_heard is not None)
-        if not was.numbers:
-            self._count_numbers(now.numbers, 1)
-        elif was.numbers != now.numbers:
-            self._count_numbers([each for each in was.numbers if each not in now.numbers], -1)
-            self._count_numbers([each for each in now.numbers if each not in was.numbers], 1)
+        if was.numbers != now.numbers:
+            self._replace_numbers(was.numbers, now.numbers)
         if was.conditions != now.conditions:
             self._count_conditions(was.conditions, -1)
             self._count_conditions(now.conditions, 1)
         if was.time != now.time:
-            self._count_time(was.time, -1)
-            self._count_time(now.time, 1)
+            if was.time:
+                self._times.remove(was.time)
+            if now.time:
+                self._times.add(now.time)
         if was.origin != now.origin:
             self._count_origin(was.origin, -1)
             self._count_origin(now.origin, 1)
         held, entry = _entry(old), _entry(new)
         at = bisect_left(self._order, held)
-        if held[0] == entry[0] and old.destination == new.destination:
+        if held[0] == entry[0] and held[2] == entry[2]:
             self._order[at] = entry
         else:
             del self._order[at]
@@ -288,6 +288,16 @@ class Tally:
                 numbers.remove(value)
                 if not numbers:
                     del self._numbers[field]
+
+    def _replace_numbers(self, was: _Fields, now: _Fields) -> None:
+        """Take numbers out and in one by one; both are in the order of fields, so few differ."""
+        shared = min(len(was), len(now))
+        for old, new in zip(was, now, strict=False):
+            if old != new:
+                self._count_numbers((new,), 1)
+                self._count_numbers((old,), -1)
+        self._count_numbers(now[shared:], 1)
+        self._count_numbers(was[shared:], -1)
 
     def _count_conditions(self, found: Iterable[tuple[str, str]], by: int) -> None:
         for kind, status in found:
@@ -371,6 +381,8 @@ def _detail(
 ) -> Detail:
     if report is not None and report.withheld_from:
         report = own_report(report, placement.cluster)
+    if lease is LIVE and report is not None:
+        return Detail(destination, report)
     return Detail(destination, fresh_report(report, lease))
 
 
@@ -434,11 +446,9 @@ def _plain(number: Number | Fraction) -> Number:
 
 def _entry(detail: Detail) -> _Entry:
     destination, report = detail
-    unheard = report.last_heard is not None
-    if unheard:
+    if report.last_heard is not None:
         return _UNHEARD, destination.location, destination, report
-    rank = _RANKS[report.health.status]
-    if rank == _RANKS["Unknown"] and report.health.reason in WITHOUT_HEALTH:
-        rank = _RANKS["True"]
-    rank += report.delivered
-    return rank, destination.location, destination, report
+    status = report.health.status
+    if status == "Unknown" and report.health.reason in WITHOUT_HEALTH:
+        status = "True"
+    return _RANKS[status] + report.delivered, destination.location, destination, report

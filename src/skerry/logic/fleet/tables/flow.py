@@ -43,9 +43,6 @@ F = TypeVar("F", bound=Fold[Any, Any])
 S = TypeVar("S", bound=Sums[Any])
 
 
-_NONE: frozenset[Any] = frozenset()
-
-
 class Settled:
     """What one batch changed; to be read before the next one is settled.
 
@@ -82,9 +79,17 @@ class Settled:
         """Return the groups that may have come to something else, in order."""
         return sorted(self._touched.get(groups, ()))
 
-    def touched(self, groups: Groups[G, Any]) -> Set[G]:
-        """Return the same in no promised order; not to be written."""
-        return self._touched.get(groups, _NONE)
+    def touched_in(self, several: Set[Groups[G, Any]]) -> set[G]:
+        """Return the same of several, together and in no promised order."""
+        found: set[G] = set()
+        for groups, keys in self._touched.items():
+            if groups in several:
+                found |= keys
+        return found
+
+    def differs_in(self, tables: Set[Table[Any, Any]]) -> bool:
+        """Tell whether anything was written to one of *tables*."""
+        return not tables.isdisjoint(self._before)
 
     def keys(self, product: Product[J, A, B, V, W]) -> Iterator[tuple[J, A, B]]:
         """Yield the keys of a product whose rows differ, lazily and in a fixed order."""

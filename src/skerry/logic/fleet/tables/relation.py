@@ -48,7 +48,8 @@ class Relation(Table[tuple[A, B], V], Generic[A, B, V]):
         return [((a, b), self._of[a][b]) for a, b in self]
 
     def get(self, key: tuple[A, B]) -> V | None:
-        return self.at(*key)
+        rows = self._of.get(key[0])
+        return None if rows is None else rows.get(key[1])
 
     def at(self, a: A, b: B) -> V | None:
         """Return the row of a pair."""
