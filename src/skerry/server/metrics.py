@@ -18,6 +18,7 @@ from skerry.kit.metrics import (
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.request.info import RequestInfo
+from skerry.server.user import User
 
 _REQUEST_SECONDS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
@@ -54,6 +55,8 @@ _PATHS = frozenset(
 )  # fmt: skip
 _TREES = ("/apis/", "/api/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/")
 OTHER = "other"
+# What becomes of an authentication.
+_SUCCESS, _FAILURE, _ERROR = ("success",), ("failure",), ("error",)
 _APPLY = "application/apply-patch"
 
 
@@ -115,7 +118,10 @@ class ServerMetrics:
             "Audit events of refused or anonymous requests left out because there were too many.",
         )
         self.authentication_attempts = Counter(
-            registry, "authentication_attempts_total", "Authentications by result.", ("result",)
+            registry,
+            "authentication_attempts_total",
+            "Requests by what became of their credentials: success, failure without any, or error.",
+            ("result",),
         )
         self._register_readings(registry, flow)
 
@@ -184,6 +190,15 @@ class ServerMetrics:
         self.requests.inc((*labels, str(code)))
         if seconds is not None:
             self.request_seconds.observe(seconds, labels)
+
+    def identified(self, request: Request, user: User | None, code: int) -> None:
+        """Count whether it became known who sent a request; others were refused for that, or
+        before anybody looked."""
+        if user is not None:
+            self.authentication_attempts.inc(_SUCCESS)
+        elif code == 401:
+            shown = "authorization" in request.headers or request.peer.certificate is not None
+            self.authentication_attempts.inc(_ERROR if shown else _FAILURE)
 
     async def handle(self, _: Request, __: str) -> Answer:
         """Answer ``/metrics``."""

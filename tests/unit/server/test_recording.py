@@ -246,3 +246,19 @@ def test_an_audit_id_that_is_not_plain_is_replaced(chosen: str) -> None:
     answer = Response(200)
     r.recorder.finished(request, info, BOB, answer)
     assert len(dict(answer.headers)["Audit-Id"]) == 36
+
+
+def test_authentications_are_counted_by_what_became_of_them() -> None:
+    r = Recording()
+    for user, status, headers in (
+        (BOB, 200, {"authorization": "Bearer good"}),
+        (BOB, 401, {"authorization": "Bearer good"}),  # somebody else's answer, handed on
+        (None, 401, {"authorization": "Bearer bad"}),
+        (None, 401, {}),
+        (None, 404, {}),  # nobody looked
+    ):
+        request, info = r.request("GET", "/api/v1/nodes", **headers)
+        r.recorder.finished(request, info, user, Response(status))
+    counted = r.metrics.authentication_attempts
+    found = {result: counted.value((result,)) for result in ("success", "error", "failure")}
+    assert found == {"success": 2, "error": 1, "failure": 1}
