@@ -1,8 +1,8 @@
 """Passing on how an edge stands: its SyncerConfig's status becomes a part of its SyncTarget's.
 
 Those who own an edge look at its SyncTarget and cannot see into mailboxes. What is held and what is
-refused there is passed on at once, and announced; numbers change with every object, so they are
-passed on now and then.
+refused there is passed on at once, and announced. Numbers change with every object: those that one
+change comes to are passed on as they come, those of lasting churn now and then.
 """
 
 from __future__ import annotations
@@ -29,8 +29,12 @@ from skerry.runtime.execute import Outcome
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
 
-# Numbers are for a glance at the fleet: nobody needs them sooner, and others reconcile every write.
+# Numbers are for a glance at the fleet, and others reconcile every write: so often they are passed
+# on for as long as they change, and so many times in a row after a while of quiet, which is what it
+# takes until objects are wanted, applied and healthy. Conditions of placements say that at once,
+# and people see both on one screen.
 _SPACING_SECONDS: Final = 10.0
+_IN_A_ROW: Final = 5
 _QUIET: Final = {HELD: "NothingHeld", OBJECTS_REFUSED: "NothingRefused"}
 
 
@@ -81,21 +85,24 @@ class Standing:
 
 
 class PassedOn:
-    """When something was last passed on, by SyncTarget; an executor records it as it writes."""
+    """What was passed on lately, by SyncTarget; an executor records it as it writes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._at: dict[Key, float] = {}
+        # When as many as ever may be passed on in a row again.
+        self._rested: dict[Key, float] = {}
 
     def due(self, sync_target: Key) -> float:
         """Return the seconds until numbers may be passed on again."""
-        at = self._at.get(sync_target)
-        return 0.0 if at is None else max(0.0, at + _SPACING_SECONDS - self._clock.monotonic())
+        rested = self._rested.get(sync_target)
+        if rested is None:
+            return 0.0
+        return max(0.0, rested - (_IN_A_ROW - 1) * _SPACING_SECONDS - self._clock.monotonic())
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
         """Forget an edge that is gone: it says nothing about one in its place."""
         if new is None and old is not None:
-            self._at.pop(key_of(old), None)
+            self._rested.pop(key_of(old), None)
 
     def begin(self, _: Action) -> None:
         """Nothing was passed on before it was written."""
@@ -104,7 +111,8 @@ class PassedOn:
         """Take that something was passed on."""
         action = outcome.action
         if isinstance(action, Patch) and outcome.object is not None:
-            self._at[Key(action.target.cluster, "", action.target.name)] = self._clock.monotonic()
+            key, now = Key(action.target.cluster, "", action.target.name), self._clock.monotonic()
+            self._rested[key] = max(self._rested.get(key, now), now) + _SPACING_SECONDS
 
     def failed(self, _: Action, __: BaseException) -> None:
         """Nothing was passed on, or nobody knows: trying again is right in both cases."""

@@ -155,6 +155,27 @@ async def test_a_report_is_observed_with_its_sync_target_and_observing_changes_n
 
 
 @virtual
+async def test_what_one_change_comes_to_is_passed_on_as_it_comes_and_churn_now_and_then() -> None:
+    clock = LoopClock()
+    passed_on, key = PassedOn(clock), Key("imw", "", "florin")
+    (action,) = decide(Standing(sync_target(), WELL), NOW)
+
+    def due_after_some() -> list[float]:
+        found = []
+        for _ in range(6):
+            found.append(round(passed_on.due(key), 3))
+            if not found[-1]:
+                passed_on.done(Outcome(action, "patched", sync_target()))
+        return found
+
+    assert due_after_some() == [0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
+    await clock.sleep(10)
+    assert due_after_some() == [0.0, 10.0, 10.0, 10.0, 10.0, 10.0]
+    await clock.sleep(600)
+    assert due_after_some() == [0.0, 0.0, 0.0, 0.0, 0.0, 10.0], "a rest saves up no more"
+
+
+@virtual
 async def test_numbers_are_due_some_time_after_they_were_passed_on_and_anew_for_a_new_edge() -> (
     None
 ):
@@ -165,7 +186,8 @@ async def test_numbers_are_due_some_time_after_they_were_passed_on_and_anew_for_
     passed_on.failed(action, Conflict("changed"))
     passed_on.done(Outcome(action, "gone"))
     assert passed_on.due(key) == 0.0, "nothing was passed on"
-    passed_on.done(Outcome(action, "patched", sync_target()))
+    for _ in range(5):
+        passed_on.done(Outcome(action, "patched", sync_target()))
     await clock.sleep(4)
     assert round(passed_on.due(key)) == 6
     passed_on.sync_target_changed(sync_target(), sync_target(objects=COUNTS))
@@ -173,6 +195,7 @@ async def test_numbers_are_due_some_time_after_they_were_passed_on_and_anew_for_
     assert passed_on.due(Key("imw", "", "guilder")) == 0.0
     passed_on.sync_target_changed(sync_target(), None)
     assert passed_on.due(key) == 0.0
-    passed_on.done(Outcome(action, "patched", sync_target()))
+    for _ in range(5):
+        passed_on.done(Outcome(action, "patched", sync_target()))
     await clock.sleep(10)
     assert passed_on.due(key) == 0.0

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner
 from skerry.api.kinds import GroupVersionResource
 from skerry.logic.fleet.placement.slices import label_for
-from skerry.logic.fleet.summary.health import has_health
+from skerry.logic.fleet.summary.health import WITHOUT_HEALTH, has_health
 from skerry.logic.fleet.summary.report import Number
 from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tally import Totals
@@ -131,9 +131,20 @@ def _reference(subject: Subject) -> Raw:
 
 
 def _health(subject: Subject, totals: Totals) -> str:
-    """Return how many are healthy, for people: none of a kind without health is not ill."""
-    judged = totals.healthy or totals.unhealthy or has_health(subject.group, subject.kind)
+    """Return how many are healthy, for people: none of a kind without health is not ill.
+
+    Nor is what has a health elsewhere, but no edge heard of acts upon it.
+    """
+    if totals.healthy or totals.unhealthy:
+        return str(totals.healthy)
+    judged = has_health(subject.group, subject.kind) and not _is_never_judged(totals)
     return str(totals.healthy) if judged else NO_NUMBER
+
+
+def _is_never_judged(totals: Totals) -> bool:
+    """Tell whether nobody heard of will ever call it healthy or not; those who may come first."""
+    heard = [report for _, report in totals.details if report.last_heard is None]
+    return bool(heard) and heard[0].health.reason in WITHOUT_HEALTH
 
 
 def _detail(detail: Detail) -> Raw:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,12 +11,13 @@ from skerry.api.kcp import edge
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.summary.content import (
     MAX_DETAILS,
+    NO_NUMBER,
     Subject,
     summary_content,
     summary_name,
     summary_object,
 )
-from skerry.logic.fleet.summary.health import Health
+from skerry.logic.fleet.summary.health import NOT_ENFORCED, Health
 from skerry.logic.fleet.summary.report import ABSENT, Report
 from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tally import Tally
@@ -94,6 +96,34 @@ def test_what_was_not_reported_is_left_out() -> None:
             "message": "the mailbox has no copy yet",
         }
     ]
+
+
+WELL = Report(delivered=True, reported=True, health=Health("True"))
+UNHEARD = Report(last_heard="2030-01-01T00:00:00Z")
+INERT = Report(delivered=True, health=Health("Unknown", NOT_ENFORCED, "nothing scales"))
+PENDING = Report(delivered=True)
+HPA = Subject(
+    "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "shop", "web"
+)
+
+
+@pytest.mark.parametrize(
+    ("reports", "shown"),
+    [
+        ([INERT, INERT], NO_NUMBER),
+        ([UNHEARD, INERT], NO_NUMBER),
+        ([INERT, PENDING], "0"),
+        ([INERT, ILL], "0"),
+        ([INERT, WELL], "1"),
+        ([UNHEARD, UNHEARD], "0"),
+    ],
+)
+def test_what_no_edge_acts_upon_is_not_shown_like_what_is_broken(
+    reports: list[Report], shown: str
+) -> None:
+    found = [Destination("imw", f"loc-{n}", f"st-{n}", f"uid-{n}") for n in range(len(reports))]
+    tally = Tally((each.uid, Detail(each, r)) for each, r in zip(found, reports, strict=True))
+    assert summary_content("p", HPA, tally.totals(MAX_DETAILS))["health"] == shown
 
 
 def test_a_summary_belongs_to_its_placement_and_satisfies_its_schema() -> None:
