@@ -83,7 +83,8 @@ async def test_many_destinations_are_spread_over_slices_that_never_collide(seed:
 _STAYING = [f"stay-{number}" for number in range(7)]
 
 
-@pytest.mark.parametrize("seed", _FEW)
+# With these the answer to the removal of a page is lost, and its name free again at once.
+@pytest.mark.parametrize("seed", sorted({*_FEW, 13, 69}))
 @virtual
 async def test_a_destination_that_stays_is_in_some_slice_after_every_single_write(
     seed: int,

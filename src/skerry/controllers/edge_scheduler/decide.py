@@ -38,7 +38,7 @@ class SlicePlan(Plan):
     """A plan for one placement, and what was found for it.
 
     *before* is carried out first, in order. Then the first *receivers* of its actions may be in any
-    order, the others only when all of those have been: see ``logic.fleet.placement.pages``.
+    order, the others one by one when all of those have been: see ``logic.fleet.placement.pages``.
     *examine*: guards have to be asked, and the placement observed anew for them.
     """
 
@@ -110,7 +110,7 @@ def decide(
         for write in (*found.receivers, *_restated(observed, current, found, wanted))
     ]
     givers = [
-        action for write in found.givers if (action := _removed(observed, write.name)) is not None
+        action for write in found.givers if (action := _given(observed, write, wanted)) is not None
     ]
     actions = [*receivers, *givers]
     record = recorded(
@@ -200,14 +200,22 @@ def _written(observed: Observed, write: PageWrite[int], wanted: _Wanted) -> Acti
     if held is None:
         # Somebody else's slice of that name is not as good: observe again and take it over.
         return Create(target, obj, reason="SliceMissing", exclusive=True)
-    return Update(target, obj, reason=_reason(held, members, wanted))
+    return Update(target, obj, reason=_reason(observed, held, members, wanted))
 
 
-def _reason(held: Object, members: Sequence[int], wanted: _Wanted) -> str:
+def _reason(observed: Observed, held: Object, members: Sequence[int], wanted: _Wanted) -> str:
     if list(unpacked_members(held["members"])) != list(members):
         return "DestinationsChanged"
-    same = wanted.given(members) == assigned_members(held)
-    return "OwnerChanged" if same else "RevisionsChanged"
+    if wanted.given(members) != assigned_members(held):
+        return "RevisionsChanged"
+    right = metadata_is_right(held["metadata"], observed.owner)
+    return "DestinationsKept" if right else "OwnerChanged"
+
+
+def _given(observed: Observed, write: PageWrite[int], wanted: _Wanted) -> Action | None:
+    if write.members is None:
+        return _removed(observed, write.name)
+    return _written(observed, write, wanted)
 
 
 def _removed(observed: Observed, name: str) -> Action | None:

@@ -95,7 +95,7 @@ class LoggingExecutor(Executor):
         await self._write_before(observed.ref, plan)
         first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
         outcomes = await super().execute(Plan(first, unordered=True))
-        outcomes += await super().execute(Plan(rest, unordered=True))
+        outcomes += await super().execute(Plan(rest))
         if self._history is not None:
             self._history.settled(observed.ref, plan.seen)
         if observed.tracked and self._writes:

@@ -109,6 +109,22 @@ def test_what_stands_on_a_page_that_nobody_reads_is_written_before_anything_goes
     assert (create.target.name, delete.target.name, plan.receivers) == ("web-2", "extra", 1)
 
 
+def test_what_stands_twice_is_given_up_only_after_its_keeper_was_written_as_it_was_read() -> None:
+    slices = (piece("web", "a", "b"), piece("web-2", "b", "c"), piece("web-3", "a"))
+    plan = decide(observed("a", "b", "c", slices=slices))
+    keeper, shrinking, surplus = plan.actions
+    assert plan.receivers == 1, "the others come after it, one by one"
+    assert isinstance(keeper, Update)
+    assert (keeper.target.name, keeper.reason) == ("web", "DestinationsKept")
+    assert keeper.object["metadata"]["resourceVersion"] == "7", "refused where it is not there"
+    assert not keeper.overwrite
+    assert isinstance(shrinking, Update)
+    assert (shrinking.target.name, shrinking.reason) == ("web-2", "DestinationsChanged")
+    assert [each["syncTargetName"] for each in shrinking.object["destinations"]] == ["c"]
+    assert isinstance(surplus, Delete)
+    assert surplus.target.name == "web-3"
+
+
 def test_an_invalid_selector_touches_no_slice() -> None:
     before = observed(slices=(piece("web", "a"),))
     assert not decide(replace(before, result=Result(1, errors=("bad",))))

@@ -11,7 +11,10 @@ mailbox, and the edge delete its workload, though the destination stays. Hence:
 * The exception is a page that has to go as a whole, because its name is another placement's now
   or nobody would look for it there. Then the receivers are written first and the giver is removed
   afterwards; for a moment a destination stands twice, which readers tolerate, and never nowhere.
-* Of a destination that stands twice, the first page keeps it.
+* Of a destination that stands twice, the first page keeps it. The others give it up only after that
+  page has been written, with nothing new if need be: a write is refused unless the page is there as
+  it is thought to be, and thought is all that it is. The page may have been removed by a request
+  whose answer was lost.
 
 A page that is larger than the limit, as previous versions wrote them, is left as it is: it only
 shrinks, and takes no newcomer.
@@ -40,7 +43,8 @@ class PageWrite(NamedTuple, Generic[K]):
 
 class Pages(NamedTuple, Generic[K]):
     """Writes that lead to the goal. Those of *receivers* may come in any order, even side by
-    side; those of *givers* only after all of them."""
+    side; those of *givers* only after all of them, one after the other, up to the first that
+    fails. Each must be refused where the page is not as *current* says."""
 
     receivers: tuple[PageWrite[K], ...]
     givers: tuple[PageWrite[K], ...]
@@ -59,18 +63,41 @@ def pages(
     page of any other name has to go.
     """
     layout = _layout(current, wanted, names, limit)
+    giving, keepers = _given_up(current, layout)
     receivers: list[PageWrite[K]] = []
-    givers: list[PageWrite[K]] = []
+    shrinking: dict[str, PageWrite[K]] = {}
+    removed: list[PageWrite[K]] = []
     for name in names:
         held, members = current.get(name), layout.get(name, [])
+        write = PageWrite(name, tuple(members))
         if not members and name != names[0]:
             if held is not None:
-                givers.append(PageWrite(name, None))
-        elif held is None or members != list(held):
-            receivers.append(PageWrite(name, tuple(members)))
+                removed.append(PageWrite(name, None))
+        elif name in giving:
+            shrinking[name] = write
+        elif held is None or members != list(held) or name in keepers:
+            receivers.append(write)
     usable = set(names)
-    givers += [PageWrite(name, None) for name in current if name not in usable]
-    return Pages(tuple(receivers), tuple(givers))
+    removed += [PageWrite(name, None) for name in current if name not in usable]
+    # In the order of pages, so that a page which gives and keeps is written before it is relied on.
+    ordered = (shrinking[name] for name in current if name in shrinking)
+    return Pages(tuple(receivers), (*ordered, *removed))
+
+
+def _given_up(
+    current: Mapping[str, Sequence[K]], layout: Mapping[str, Sequence[K]]
+) -> tuple[set[str], set[str]]:
+    """Return the pages that give up what another one holds too, and those that keep it."""
+    home = {each: name for name, members in layout.items() for each in members}
+    giving: set[str] = set()
+    keepers: set[str] = set()
+    for name, members in current.items():
+        for each in members:
+            keeper = home.get(each, name)
+            if keeper != name:
+                giving.add(name)
+                keepers.add(keeper)
+    return giving, keepers
 
 
 def _layout(

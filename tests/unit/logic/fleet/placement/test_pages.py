@@ -38,12 +38,11 @@ def written(state: State, write: PageWrite[int]) -> State:
 def history(
     state: State, wanted: Sequence[int], limit: int, rng: random.Random | None = None
 ) -> list[State]:
-    """Return the state after each single write, receivers in any order."""
+    """Return the state after each single write, receivers in any order, givers in theirs."""
     found = pages(state, wanted, NAMES, limit)
     receivers, givers = list(found.receivers), list(found.givers)
     if rng is not None:
         rng.shuffle(receivers)
-        rng.shuffle(givers)
     states = [state]
     for write in (*receivers, *givers):
         states.append(written(states[-1], write))
@@ -57,6 +56,30 @@ def test_what_stays_is_in_the_union_after_every_single_write(
     staying = union(state) & set(wanted)
     for each in history(state, wanted, limit, rng):
         assert staying <= union(each)
+
+
+@given(_states, _wanted, _limits, st.sampled_from(NAMES[:5]), st.randoms(use_true_random=False))
+def test_nothing_is_given_up_to_a_page_that_is_not_there_any_more(
+    state: State, wanted: list[int], limit: int, gone: str, rng: random.Random
+) -> None:
+    """A page was removed and nobody knows: its removal's answer was lost."""
+    there = {name: page for name, page in state.items() if name != gone}
+    staying = union(there) & set(wanted)
+    found = pages(state, wanted, NAMES, limit)
+    receivers = list(found.receivers)
+    rng.shuffle(receivers)
+    refused = False
+    for write in receivers:  # all are tried
+        if write.name == gone and gone in state:
+            refused = True
+            continue
+        there = written(there, write)
+        assert staying <= union(there)
+    for write in () if refused else found.givers:
+        if write.name == gone and gone in state and write.members is not None:
+            break
+        there = written(there, write)
+        assert staying <= union(there)
 
 
 @given(_states, _wanted, _limits)
@@ -130,7 +153,22 @@ def test_a_large_page_of_a_previous_version_is_left_as_it_is() -> None:
 
 def test_of_what_stands_twice_the_first_page_keeps_it() -> None:
     found = pages({"p1": (1, 2), "p2": (2, 3)}, [1, 2, 3], NAMES, 2)
-    assert found.receivers == (PageWrite("p2", (3,)),)
+    assert found.receivers == (PageWrite("p1", (1, 2)),), "written first, to know that it is there"
+    assert found.givers == (PageWrite("p2", (3,)),)
+
+
+def test_a_page_that_gives_and_keeps_is_written_before_it_is_relied_on() -> None:
+    found = pages({"p1": (1,), "p2": (1, 2), "p3": (2, 3)}, [1, 2, 3], NAMES, 2)
+    assert found.receivers == (PageWrite("p1", (1,)),)
+    assert found.givers == (PageWrite("p2", (2,)), PageWrite("p3", (3,)))
+
+
+def test_a_page_goes_only_after_the_one_that_has_its_destinations_has_been_written() -> None:
+    found = pages({"p1": (1, 2), "foreign": (1,)}, [1, 2], NAMES, 2)
+    assert found.receivers == (PageWrite("p1", (1, 2)),)
+    assert found.givers == (PageWrite("foreign", None),)
+    without = pages({"p1": (1, 2), "foreign": (3,)}, [1, 2], NAMES, 2)
+    assert without.receivers == (), "what leaves is on no other page"
 
 
 def test_the_translator_takes_what_stands_twice_for_one() -> None:
