@@ -24,7 +24,7 @@ from skerry.logic.machinery.aggregation import AggregatedVersion, identity_lines
 from skerry.logic.machinery.webhook_clients import ServiceRef
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
-from skerry.runtime.http import HttpTransport, Limits
+from skerry.runtime.http import HttpTransport, Limits, Upgraded
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.transport import TransportError
 from skerry.server.aggregation.apis import AggregatedApis, Asked, unavailable
@@ -39,8 +39,6 @@ _SECONDS: Final = 60.0
 _LIMITS: Final = Limits(connect_seconds=5.0, request_seconds=_SECONDS, answer_bytes=0)
 # What is held of an answer before it is passed on piece by piece.
 _WHOLE_BYTES: Final = 1 << 20
-_HEAD_BYTES: Final = 64 << 10
-_PIECE_BYTES: Final = 64 << 10
 # The largest list of resources that is remembered, and how long a server may take to give it.
 _DISCOVERY_BYTES: Final = 4 << 20
 _DISCOVERY_SECONDS: Final = 5.0
@@ -189,32 +187,23 @@ class AggregatedServers:
     async def _upgraded(
         self, version: AggregatedVersion, asked: Asked, address: str, port: int
     ) -> Answer:
-        context = self._trust(version)
-        async with asyncio.timeout(_SECONDS):
-            reader, writer = await asyncio.open_connection(
-                address, port, ssl=context, server_hostname=version.host, limit=_HEAD_BYTES
+        transport = self._transport(version, address, port)
+        transport.lines = [*asked.lines, ("Connection", "Upgrade"), ("Upgrade", asked.upgrade)]
+        async with contextlib.AsyncExitStack() as opening:
+            found = await opening.enter_async_context(
+                transport.upgraded(asked.upgrade, asked.path, asked.query, method=asked.method)
             )
-            lines = [*asked.lines, ("Connection", "Upgrade"), ("Upgrade", asked.upgrade)]
-            host = f"host: {version.host}:{port}"
-            writer.write(_head(asked.method, asked.path, asked.query, lines, [host], 0))
-            try:
-                head = await reader.readuntil(b"\r\n\r\n")
-            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-                writer.close()
-                raise TransportError("no answer to the upgrade") from error
-        status, headers = _parsed(head)
-        if status != 101:
-            body = await _rest(reader, headers)
-            writer.close()
-            media = headers.pop("content-type", "text/plain")
-            return Response(status, body, media, returned(headers))
+            if found.status != 101:
+                body, headers = await found.refusal(), dict(found.headers)
+                media = headers.pop("content-type", "text/plain")
+                return Response(found.status, body, media, returned(headers))
+            stack = opening.pop_all()
 
         async def run(sender: Sender) -> None:
-            try:
-                await _both_ways(as_duplex(sender), reader, writer)
-            finally:
-                writer.close()
+            async with stack:
+                await _both_ways(as_duplex(sender), found)
 
+        headers = dict(found.headers)
         kept = [(name, value) for name, value in returned(headers) if name != "upgrade"]
         return Upgrade(run, 101, "", kept, None, 0, protocol=headers.get("upgrade", asked.upgrade))
 
@@ -230,45 +219,17 @@ async def _gathered(pieces: AsyncIterator[bytes], held: list[bytes]) -> bool:
     return True
 
 
-def _parsed(head: bytes) -> tuple[int, dict[str, str]]:
-    first, *lines = head.decode("latin-1").split("\r\n")
-    parts = first.split(" ", 2)
-    if len(parts) < 2 or not parts[1].isdigit():
-        raise TransportError(f"answer {first[:80]!r}: want a status line")
-    pairs = (line.partition(":") for line in lines if line)
-    return int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-
-async def _rest(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
-    """Return the body of a refusal, as far as it is short."""
-    length = headers.get("content-length", "0")
-    wanted = min(int(length), _WHOLE_BYTES) if length.isdigit() else 0
-    try:
-        async with asyncio.timeout(_DISCOVERY_SECONDS):
-            return await reader.readexactly(wanted)
-    except (TimeoutError, asyncio.IncompleteReadError):
-        return b""
-
-
-async def _both_ways(
-    client: Duplex, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
+async def _both_ways(client: Duplex, server: Upgraded) -> None:
     """Pass on what either side sends until one of them has ended."""
 
-    async def up() -> None:
+    async def passed(source: Duplex | Upgraded, target: Duplex | Upgraded) -> None:
         with contextlib.suppress(ConnectionError, ssl.SSLError):
-            while piece := await client.read():
-                writer.write(piece)
-                await writer.drain()
-
-    async def down() -> None:
-        with contextlib.suppress(ConnectionError, ssl.SSLError):
-            while piece := await reader.read(_PIECE_BYTES):
-                client.write(piece)
-                await client.drain()
+            while piece := await source.read():
+                target.write(piece)
+                await target.drain()
 
     async with asyncio.TaskGroup() as tasks:
-        both = [tasks.create_task(each()) for each in (up, down)]
+        both = [tasks.create_task(passed(*way)) for way in ((client, server), (server, client))]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         for task in both:
             task.cancel()

@@ -16,6 +16,7 @@ from skerry.app.console_record import ConsoleError, note_console
 from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
+from skerry.app.hub_tunnel import open_sessions, tunnel_lines, with_tunnels
 from skerry.app.security import (
     Security,
     follow_accounts,
@@ -117,24 +118,17 @@ async def _hub_assembly(
 ) -> ServerAssembly:
     f = deps
     authorities = f.authorities
-    issuer = EdgeIssuer(
-        lambda: authorities.authority, f.clock, f.ids, f.settings.edge_certificate_lifetime
-    )
-    facts = HubFacts(
-        f.url,
-        authorities.bundle,
-        f.security.tokens,
-        issuer,
-        f.settings.workspace_limits,
-        f.settings.mailbox_limits,
-        f.settings.tree_limits,
-    )
     parts = server_parts(f, KCP, "cluster", _WORKER)
     console = _console(f)
     if console is not None:
         parts = replace(parts, extensions={**parts.extensions, **console.extensions()})
-    api = HubServer(parts, f.security.rbac, mailboxes, facts)
+    lines = tunnel_lines(f.settings, f.clock)
+    if lines is not None:
+        parts = with_tunnels(parts, lines)
+    api = HubServer(parts, f.security.rbac, mailboxes, _facts(f))
     await api.prepare()
+    if lines is not None:
+        open_sessions(api, lines, f.security.authorizer)
     streams = api.engine.streams
     follow_mailboxes(f.security.authentication, streams, mailboxes)
     changed = _rechecking(streams, console)
@@ -168,6 +162,22 @@ async def _hub_assembly(
         complete=complete,
         beside=beside,
         console=console.url if console is not None else "",
+    )
+
+
+def _facts(deps: ServerDeps) -> HubFacts:
+    authorities, settings = deps.authorities, deps.settings
+    issuer = EdgeIssuer(
+        lambda: authorities.authority, deps.clock, deps.ids, settings.edge_certificate_lifetime
+    )
+    return HubFacts(
+        deps.url,
+        authorities.bundle,
+        deps.security.tokens,
+        issuer,
+        settings.workspace_limits,
+        settings.mailbox_limits,
+        settings.tree_limits,
     )
 
 

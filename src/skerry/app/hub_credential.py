@@ -7,7 +7,8 @@ is used as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
-from skerry.runtime.http import Limits
+from skerry.runtime.http import Limits, Upgraded
 from skerry.runtime.kubeconfig import ClientConfig, connect, identify
 from skerry.runtime.transport import Transport
 
@@ -39,6 +40,8 @@ class HubLine:
 
     transport: Transport
     credential: HubCredential | None
+    upgraded: Callable[[str, str], AbstractAsyncContextManager[Upgraded]]
+    """Offers a protocol on a path, once there is a credential that the hub accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,14 @@ def hub_line(
         begun = replace(config, token="")  # only the certificate comes this way
     transport = connect(begun, clock=clock, limits=HUB_LIMITS, gzip=True)
     if begun is config:
-        return HubLine(transport, None)
+        return HubLine(transport, None, transport.upgraded)
     gate = CredentialGate(transport)
+
+    @asynccontextmanager
+    async def upgraded(protocol: str, path: str) -> AsyncIterator[Upgraded]:
+        await gate.opened()
+        async with transport.upgraded(protocol, path) as line:
+            yield line
 
     def dial(other: ClientConfig) -> Transport:
         return connect(other, clock=clock, limits=HUB_LIMITS)
@@ -98,7 +107,7 @@ def hub_line(
         account=account,
         observe=observe,
     )
-    return HubLine(gate, credential)
+    return HubLine(gate, credential, upgraded)
 
 
 def mailbox_of(config: ClientConfig, cluster: str = "") -> str:

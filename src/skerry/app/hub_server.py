@@ -145,10 +145,11 @@ class HubServer(ApiServer):
         self.guards = GuardedPlacements(state, parts.store, location_chooser)
         self._hub_catalogue = HubCatalogue(state)
         self._upkeep: WorkspaceUpkeep | None = None
+        self.router = HubRouter(state, self._hub_catalogue, mailboxes.is_closed_cluster)
         self._parts = replace(
             parts,
             catalogue=self._hub_catalogue,
-            router=HubRouter(state, self._hub_catalogue, mailboxes.is_closed_cluster),
+            router=self.router,
             stamp=ClusterStamp(),
             awaited=_AWAITED,
             before=self._until_known,

@@ -114,6 +114,10 @@ class ServerSettings:
     """Policy (``audit.k8s.io/v1``) that says how much is written of which request, of the levels
     None, Metadata and Request; absent, the metadata of every request."""
 
+    tunnel: bool = False
+    """Whether a hub takes the tunnels that syncers dial, and lets people with a right to it ask for
+    logs, commands and ports of pods through them. Needs ``audit_log``: every session is there."""
+
     console_port: int | None = None
     """Port on which a hub serves its console to browsers; 0 takes any free one, absent there is no
     console. It listens where the hub does, and asks browsers for no certificate."""

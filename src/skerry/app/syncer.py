@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -22,11 +23,13 @@ from skerry.edge.syncer.syncer import Syncer
 from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.store_identity import WitnessTransport
 from skerry.edge.syncer.tables.sync_records import SyncRecords
+from skerry.edge.syncer.tunnel import EdgeTunnel
 from skerry.kit import garbage
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.logic.fleet.syncing.deletion_budget import Budget
+from skerry.logic.machinery.edges.tunnel import tunnel_path
 from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
 from skerry.runtime.facts import ServerFacts
@@ -35,6 +38,7 @@ from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, in_clust
 from skerry.runtime.transport import Transport
 from skerry.runtime.wrapping import PacedTransport
 from skerry.wire.kubeconfig import KubeconfigError
+from skerry.wire.tunnel import PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,9 @@ class SyncerOptions:
     deletion_count: int = 50
     deletion_percent: int = 50
     """Deletions within ten minutes beyond which a person is asked: the larger of both."""
+
+    tunnel: bool = False
+    """Keep a tunnel to the hub, through which logs, commands and ports of pods are asked for."""
 
     metrics_address: str = ""
     """``host:port`` for health and metrics; empty serves none."""
@@ -128,14 +135,20 @@ async def syncing(
     hub_config, edge_config = _configs(options)
     await _refuse_same(hub_config, edge_config)
     with data_directory(options.data_dir):
-        edge = Client(connect(edge_config, clock=clock), clock=clock, user_agent="skerry-syncer")
+        edge_line = connect(edge_config, clock=clock)
+        edge = Client(edge_line, clock=clock, user_agent="skerry-syncer")
         journal = Journal(options.data_dir / "journal")
         metrics = SyncerMetrics()
         line = _line(options, edge, clock, ids, metrics)
         hub = _hub_client(options, line.transport, clock)
         memory = SyncRecords(journal)
         settings = _settings(options, _identity(options.data_dir, ids))
-        syncer = Syncer(settings, hub, edge, memory, ids=ids, metrics=metrics)
+        beside = []
+        if options.tunnel:
+            dial = partial(line.upgraded, PROTOCOL, tunnel_path(options.from_cluster))
+            tunnel = EdgeTunnel(dial, edge_line, clock=clock, ids=ids, metrics=metrics)
+            beside.append(tunnel.run)
+        syncer = Syncer(settings, hub, edge, memory, ids=ids, metrics=metrics, beside=beside)
         try:
             async with (
                 asyncio.TaskGroup() as tasks,

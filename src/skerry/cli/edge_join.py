@@ -81,6 +81,11 @@ the key within --wait-seconds. Run it again: what was done stays done, and the k
     help="Time between signs of life of the embedded edge; it is lost after two  [default: 30]",
 )
 @click.option(
+    "--tunnel",
+    is_flag=True,
+    help="Let the hub ask the embedded edge for logs, commands and ports of pods.",
+)
+@click.option(
     "--manifest", is_flag=True, help="The cluster is elsewhere: print what to apply there."
 )
 @click.option(
@@ -210,6 +215,7 @@ async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> 
     if not syncer.mailbox or not syncer.process.running:
         beats = hub.flags["heartbeat_seconds"]
         flags = [] if beats is None else ["--heartbeat-seconds", str(beats)]
+        flags += ["--tunnel"] if hub.flags["tunnel"] else []
         syncer.join(await hub.credential(found), flags)
     await asyncio.to_thread(syncer.start)
 

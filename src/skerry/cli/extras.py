@@ -30,6 +30,7 @@ EXTRAS_OF_COMMANDS: dict[str, tuple[str, ...]] = {
     "grants": ("hub",),
     "history": ("hub",),
     "hub": ("hub",),
+    "logs": ("hub",),
     "manifests": ("hub",),
     "query": ("hub",),
     "restore": ("hub", "edge"),

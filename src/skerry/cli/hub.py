@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -21,6 +22,7 @@ from skerry.kit.log import report_failure
 Examples:
   skerry hub --data-dir .kcp
   skerry hub --init --external-hostname hub.example.org --bind-address 0.0.0.0
+  skerry hub --tunnel --audit-log audit.log
 
 Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
 """
@@ -28,13 +30,19 @@ Then: export KUBECONFIG=.kcp/admin.kubeconfig; kubectl ws tree
 @server_flags
 @console_flags
 @click.option("--init", is_flag=True, help="Also make root:espw and the finer compute exports.")
+@click.option(
+    "--tunnel",
+    is_flag=True,
+    help="Take the tunnels that syncers dial, for logs, exec and port-forward; needs --audit-log.",
+)
 @click.option("--ready-fd", type=int, default=None, hidden=True)
-def hub(settings: ServerSettings, init: bool, ready_fd: int | None) -> None:
+def hub(settings: ServerSettings, init: bool, tunnel: bool, ready_fd: int | None) -> None:
     """Run a hub: an API server with workspaces, exports and bindings, as kcp has them.
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     kind = hub_flavor(with_edge_provider=init)
+    settings = replace(settings, tunnel=tunnel)
     try:
         if ready_fd is not None:
             # Somebody supervises us, and knows that we run.

@@ -21,6 +21,7 @@ _MODULES = {
     "down": "up",
     "status": "up",
     "explain": "explain",
+    "logs": "logs",
     "history": "history",
     "diff": "diff",
     "fleet": "fleet",

@@ -23,6 +23,8 @@ _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 Examples:
   skerry syncer --from-kubeconfig florin-hub.kubeconfig --to-kubeconfig florin.kubeconfig \\
       --sync-target-name florin --data-dir .florin-syncer
+  skerry syncer --from-kubeconfig florin-hub.kubeconfig --to-kubeconfig florin.kubeconfig \\
+      --sync-target-name florin --tunnel
 """
 )
 @click.option("--from-kubeconfig", type=_EXISTING, required=True, help="Kubeconfig of the mailbox.")
@@ -81,6 +83,11 @@ Examples:
     default=50,
     show_default=True,
     help="The same, as a share of the most there was; the larger counts.",
+)
+@click.option(
+    "--tunnel",
+    is_flag=True,
+    help="Let the hub ask for logs, commands and ports of pods; what the edge's kubeconfig may.",
 )
 @click.option("--metrics-bind-address", default="", help="HOST:PORT for health and metrics.")
 @click.option(

@@ -21,11 +21,17 @@ from dataclasses import dataclass
 
 from skerry.runtime.connection import Connection, Exchange
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, AnswerTimeout, TransportError
-from skerry.wire.http1 import request_head
+from skerry.wire.http1 import parsed_response, request_head
 
 # Without HTTP/2 pings the kernel must find the peers that vanished without a word.
 _PROBE_SECONDS = 5
 _PROBES = 3
+# Of connections that were taken over for another protocol: the largest head of an answer, which is
+# also how far ahead is read, the largest piece, and how much of a refusal is waited for.
+_AHEAD_BYTES = 64 << 10
+_PIECE_BYTES = 64 << 10
+_REFUSAL_BYTES = 1 << 20
+_REFUSAL_SECONDS = 5.0
 
 Authorization = Callable[[], Awaitable[str]]
 
@@ -50,6 +56,56 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+class Upgraded:
+    """A connection on which another protocol was offered, and how that was answered."""
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._reader, self._writer = reader, writer
+
+    async def read(self) -> bytes:
+        """Return what has arrived, waiting for it; empty at the end."""
+        try:
+            return await self._reader.read(_PIECE_BYTES)
+        except (ConnectionError, ssl.SSLError):
+            return b""
+
+    def write(self, chunk: bytes) -> None:
+        """Queue *chunk* for sending; dropped once the peer is gone."""
+        if not self._writer.is_closing():
+            self._writer.write(chunk)
+
+    async def drain(self) -> None:
+        """Wait until little enough is queued; raises ConnectionError once the peer is gone."""
+        await self._writer.drain()
+
+    @property
+    def closed(self) -> bool:
+        return self._writer.is_closing()
+
+    @property
+    def queued_bytes(self) -> int:
+        """How much waits to be sent."""
+        return self._writer.transport.get_write_buffer_size()
+
+    async def refusal(self) -> bytes:
+        """Return the body of an answer that did not take the offer, as far as it is short."""
+        length = self.headers.get("content-length", "0")
+        wanted = min(int(length), _REFUSAL_BYTES) if length.isdigit() else 0
+        try:
+            async with asyncio.timeout(_REFUSAL_SECONDS):
+                return await self._reader.readexactly(wanted)
+        except (TimeoutError, asyncio.IncompleteReadError, OSError):
+            return b""
 
 
 class HttpTransport:
@@ -136,6 +192,56 @@ class HttpTransport:
         finally:
             self._release(connection, whole=False)
 
+    @asynccontextmanager
+    async def upgraded(
+        self,
+        protocol: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        method: str = "GET",
+    ) -> AsyncIterator[Upgraded]:
+        """Offer to speak *protocol* from now on; yields the connection with what was answered.
+
+        Only an answer of 101 has taken the offer. Leaving ends the connection.
+        """
+        fields = {**headers, "connection": "Upgrade", "upgrade": protocol}
+        payload = await self._payload(method, path, query, fields, b"")
+        reader, writer = await self._streams()
+        try:
+            writer.write(payload)
+            try:
+                async with asyncio.timeout(self._limits.request_seconds):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                status, found = parsed_response(head)
+            except TimeoutError as error:
+                raise AnswerTimeout(f"{method} {path}: the upgrade was not answered") from error
+            except (EOFError, asyncio.LimitOverrunError, ValueError, OSError) as error:
+                raise TransportError(f"no answer to the upgrade: {error}") from error
+            yield Upgraded(status, found, reader, writer)
+        finally:
+            writer.transport.abort()
+
+    async def _streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        tls = self._tls
+        try:
+            async with asyncio.timeout(self._limits.connect_seconds):
+                reader, writer = await asyncio.open_connection(
+                    self._address,
+                    self._port,
+                    ssl=tls,
+                    server_hostname=self._server_name if tls else None,
+                    limit=_AHEAD_BYTES,
+                )
+        except (OSError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+        _keep_alive(writer.get_extra_info("socket"), self._limits.believed_seconds)
+        return reader, writer
+
+    def _unreachable(self, error: Exception) -> TransportError:
+        reason = str(error) or "timed out"
+        return TransportError(f"cannot connect to {self._host}:{self._port}: {reason}")
+
     def identify(self, tls: ssl.SSLContext | None, authorization: Authorization | str) -> None:
         """Come as somebody else from the next connection on.
 
@@ -221,9 +327,7 @@ class HttpTransport:
                 )
         except (OSError, TimeoutError) as error:
             connection.abort()
-            where = f"{self._host}:{self._port}"
-            reason = str(error) or "timed out"
-            raise TransportError(f"cannot connect to {where}: {reason}") from error
+            raise self._unreachable(error) from error
         except asyncio.CancelledError:
             # The handshake may have ended in this very turn; nobody else would drop the socket.
             connection.abort()

@@ -76,7 +76,8 @@ class Route(msgspec.Struct, frozen=True):
     which ``visible`` tells so by their key; single objects to those of which ``named`` does.
     ``guard`` says what must be allowed, and to whom, in place of the plain action; ``acting`` is
     as whom the request is then carried out. ``home`` is the cluster whose ServiceAccounts are at
-    home there, if it is another. ``view`` names the view.
+    home there, if it is another. ``view`` names the view. ``visit`` answers, where that is neither
+    a resource nor a path that is the same in every cluster.
     """
 
     cluster: str
@@ -89,6 +90,7 @@ class Route(msgspec.Struct, frozen=True):
     acting: Callable[[User], User] | None = None
     home: str = ""
     view: str = ""
+    visit: ExtensionHandler | None = None
 
 
 class Router(Protocol):
@@ -288,9 +290,9 @@ class Engine:
             if answer is not None:
                 return answer
         if not info.is_resource:
-            if route.types is None and info.path in self._handlers.extensions:
-                visit = Visit(request, info.cluster, user, types)
-                return await self._handlers.extensions[info.path](visit)
+            visit = self._visit(info, route)
+            if visit is not None:
+                return await visit(Visit(request, info.cluster, user, types))
             return await self._path(request, info, types, user)
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not _may_have_namespace(resource.info)):
@@ -314,6 +316,11 @@ class Engine:
         if info.verb in _WRITES and request.headers.get("prefer") == _MINIMAL:
             answer = _without_body(answer)
         return _with_warnings(answer, call.warnings) if call.warnings else answer
+
+    def _visit(self, info: RequestInfo, route: Route) -> ExtensionHandler | None:
+        if route.visit is not None or route.types is not None:
+            return route.visit
+        return self._handlers.extensions.get(info.path)
 
     def _handler(self, call: Call) -> ResourceHandler:
         info, resource = call.info, call.resource.info

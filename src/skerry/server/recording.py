@@ -14,7 +14,7 @@ from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Sender, Stream
 from skerry.server.metrics import ServerMetrics, long_running_labels
 from skerry.server.request.info import RequestInfo
-from skerry.server.security.audit import AuditLog, audit_event
+from skerry.server.security.audit import COMPLETE, STARTED, AuditLog, audit_event
 from skerry.server.security.audit_objects import add_request_object
 from skerry.server.user import User
 
@@ -127,6 +127,8 @@ class RequestRecorder:
         async def followed(sender: Sender) -> None:
             began = self._clock.monotonic()
             self._metrics.long_running.add(labels, 1)
+            if request.always_audited:
+                self._record(request, info, user, answer.status, audit_id, 0, STARTED)
             try:
                 await run(sender)
             finally:
@@ -145,13 +147,14 @@ class RequestRecorder:
         code: int,
         audit_id: str,
         seconds: float,
+        stage: str = COMPLETE,
     ) -> None:
         if self._audit is None:
             return
         decision = METADATA_OF_ALL
         if self._policy is not None:
             decision = self._policy.decide(_audited(request.impersonator or user, info))
-        if decision.level == NONE:
+        if decision.level == NONE and not request.always_audited:
             return
         limit = self._limit(user, code)
         if limit is not None and not limit.allows(self._clock.monotonic()):
@@ -159,7 +162,7 @@ class RequestRecorder:
             return
         now = self._clock.now()
         received = now - timedelta(seconds=seconds)
-        event = audit_event(audit_id, request, info, user, code, received, now)
+        event = audit_event(audit_id, request, info, user, code, received, now, stage)
         if decision.level == REQUEST:
             event["level"] = REQUEST
             omit = decision.omit_managed_fields

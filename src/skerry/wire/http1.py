@@ -55,6 +55,16 @@ def parsed_request(head: bytes) -> RequestHead:
     return RequestHead(method, target, version, lines)
 
 
+def parsed_response(head: bytes) -> tuple[int, dict[str, str]]:
+    """Return status and fields of an answer's head; ValueError without a status line."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    parts = first.split(" ", 2)
+    if len(parts) < 2 or not parts[1].isdigit():
+        raise ValueError(f"answer {first[:80]!r}: want a status line")
+    pairs = (line.partition(":") for line in lines if line)
+    return int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+
 def request_head(
     method: str, target: str, fields: Mapping[str, str], fixed: Iterable[str] = ()
 ) -> bytes:

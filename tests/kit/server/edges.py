@@ -105,11 +105,13 @@ class EdgeHub(Hub):
     clock: MovedClock = field(default_factory=MovedClock)
     data_dir: Path = Path()
 
-    async def edge(self, name: str = "florin", spec: dict[str, Any] | None = None) -> Edge:
+    async def edge(
+        self, name: str = "florin", spec: dict[str, Any] | None = None, inventory: str = IMW
+    ) -> Edge:
         """Make a SyncTarget, its mailbox and its SyncerConfig; the edge has yet to join."""
-        if (await self.ask("kcp-admin", "GET", f"/clusters/{IMW}/api")).status != 200:
-            await self.workspace("root", "imw", "universal")
-        target = await self.create(IMW, SYNC_TARGETS, _object("SyncTarget", name, {}))
+        if (await self.ask("kcp-admin", "GET", f"/clusters/{inventory}/api")).status != 200:
+            await self.workspace("root", inventory.removeprefix("root:"), "universal")
+        target = await self.create(inventory, SYNC_TARGETS, _object("SyncTarget", name, {}))
         metadata = target["metadata"]
         place = f"{metadata['annotations']['kcp.io/cluster']}-mb-{metadata['uid']}"
         made = await self.create(ESPW, "/apis/tenancy.kcp.io/v1alpha1/workspaces", workspace(place))

@@ -12,8 +12,9 @@ executor's own.
 
 Beside them: ``outcomes`` (how things stand with every object), ``causes`` (why one is not well),
 ``reporting`` (conditions for people), ``deletion_budget`` (which asks a person), ``heartbeat``,
-``edge_witness``, ``metrics``, ``state`` (what they all share) and
-``identity`` (by which credential the hub knows this edge). ``session`` puts it all together for as
+``edge_witness``, ``metrics``, ``state`` (what they all share),
+``identity`` (by which credential the hub knows this edge) and ``tunnel`` (through which people at
+the hub reach pods, where the edge's owner wants that). ``session`` puts it all together for as
 long as both sides stay who they are; ``syncer`` elects one session per edge. It dials out to both
 sides; nothing dials in.
 

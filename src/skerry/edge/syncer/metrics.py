@@ -44,3 +44,14 @@ class SyncerMetrics:
             "When the certificate for the hub ends; 0 without one.",
             registry=kept,
         )
+        self.tunnel_connected = Gauge(
+            "skerry_syncer_tunnel_connected",
+            "1 while the tunnel to the hub is open.",
+            registry=kept,
+        )
+        self.tunnel_sessions = Counter(
+            "skerry_syncer_tunnel_sessions_total",
+            "Sessions that came through the tunnel, by what they do.",
+            ["action"],
+            registry=kept,
+        )

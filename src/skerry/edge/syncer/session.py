@@ -7,7 +7,7 @@ the tables up. All that survives a session is the journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from skerry.api.refs import ObjectRef
@@ -60,8 +60,13 @@ class Session:
         records: SyncRecords,
         ids: IdSource,
         metrics: SyncerMetrics,
+        beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
-        """*hub* must go through a ``WitnessTransport`` for stores to be distinguished."""
+        """*hub* must go through a ``WitnessTransport`` for stores to be distinguished.
+
+        *beside* runs for as long as the session does.
+        """
+        self._beside = beside
         self._over = asyncio.Event()
         self._hub_watches = MultiplexedWatches(hub, ids)
         hub_factory = InformerFactory(
@@ -127,6 +132,7 @@ class Session:
             state.rights.run,
             state.causes.run,
             state.budget.run,
+            *self._beside,
             *(controller.run for controller in self._controllers()),
         ]
         async with asyncio.TaskGroup() as tasks:

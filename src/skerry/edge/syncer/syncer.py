@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.session import Session
 from skerry.edge.syncer.state import SyncerSettings
@@ -31,13 +34,16 @@ class Syncer:
         ids: IdSource,
         metrics: SyncerMetrics | None = None,
         terms: Terms = TERMS,
+        beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
+        """*beside* runs while this is the edge's syncer, and no other one is."""
         self._settings = settings
         self._hub, self._edge = hub, edge
         self._records = records
         self._ids = ids
         self._metrics = metrics or SyncerMetrics()
         self._terms = terms
+        self._beside = beside
         # The session at work, for those who look from outside; None while another syncer works.
         self.session: Session | None = None
 
@@ -60,7 +66,13 @@ class Syncer:
         try:
             while True:
                 self.session = Session(
-                    self._settings, self._hub, self._edge, self._records, self._ids, self._metrics
+                    self._settings,
+                    self._hub,
+                    self._edge,
+                    self._records,
+                    self._ids,
+                    self._metrics,
+                    self._beside,
                 )
                 await self.session.run()
                 _log.info("hub or edge was replaced; reading everything anew", v=0)

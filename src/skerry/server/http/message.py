@@ -53,6 +53,8 @@ class Request(msgspec.Struct):
     charge: Callable[[float], None] | None = None
     # What admission has to say in the audit log; None while it has nothing to say.
     audit_annotations: dict[str, str] | None = None
+    # Whether it is audited whatever the policy says, and when it begins as well as when it ends.
+    always_audited: bool = False
     # By which the audit log knows it, where somebody had to know that before it was answered.
     audit_id: str = ""
     _query: dict[str, str] | None = None

@@ -39,6 +39,10 @@ _URI_LIMIT = 2048
 _MAX_VALUES = 32
 _MAX_EXTRA = 8
 
+# When an event was made: at the end of a request, or when an answer that goes on began.
+COMPLETE = "ResponseComplete"
+STARTED = "ResponseStarted"
+
 # Often enough that a crash loses little, seldom enough that a busy server writes in big pieces.
 _FLUSH_SECONDS = 0.5
 _FILE_MODE = 0o600
@@ -159,6 +163,7 @@ def audit_event(
     code: int,
     received: datetime,
     now: datetime,
+    stage: str = COMPLETE,
 ) -> dict[str, Any]:
     """Return the event of a finished request. *user* is None when nobody was recognised."""
     uri = f"{request.path}?{request.query_string}" if request.query_string else request.path
@@ -168,7 +173,7 @@ def audit_event(
         "apiVersion": "audit.k8s.io/v1",
         "level": "Metadata",
         "auditID": audit_id,
-        "stage": "ResponseComplete",
+        "stage": stage,
         "requestURI": shortened(uri, _URI_LIMIT),
         "verb": info.verb,
         "user": {} if asked is None else _user(asked),

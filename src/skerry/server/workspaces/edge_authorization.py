@@ -15,6 +15,7 @@ from skerry.logic.machinery.edges.rights import (
     REQUESTS,
     may,
 )
+from skerry.logic.machinery.edges.tunnel import TUNNEL_PATH
 from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
 from skerry.server.access import Attributes, Decision
 from skerry.server.extensions import BATCH, CA_BUNDLE, ROOT, WATCH
@@ -107,7 +108,7 @@ class EdgeAuthorizer:
 
 def _may_visit(attributes: Attributes) -> bool:
     if attributes.verb in ("get", "head"):
-        return _is_discovery(attributes.path)
+        return _is_discovery(attributes.path) or attributes.path == TUNNEL_PATH
     return attributes.verb == "post" and attributes.path in _POSTED
 
 

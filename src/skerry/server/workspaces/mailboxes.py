@@ -74,6 +74,8 @@ class Mailboxes:
     def __init__(self, state: HubState) -> None:
         self.state = state
         self._names: dict[Mailbox, str] = {}
+        # By the name of their SyncTarget, which several inventory workspaces may use.
+        self._by_name: dict[str, tuple[Mailbox, ...]] = {}
         self._uids: dict[ObjectKey, str] = {}
         self._scopes: dict[str, dict[str, Scope]] = {}
         self._specs: dict[bytes, Scope] = {}
@@ -94,7 +96,14 @@ class Mailboxes:
         dispatcher.observe(type_prefix("core.kcp.io", "logicalclusters"), self._cluster_changed)
 
     def _reset(self) -> None:
-        for table in (self._names, self._uids, self._scopes, self._specs, self._revoked):
+        for table in (
+            self._names,
+            self._by_name,
+            self._uids,
+            self._scopes,
+            self._specs,
+            self._revoked,
+        ):
             table.clear()
 
     def _sync_target_changed(self, key: ObjectKey, value: bytes | None) -> None:
@@ -105,17 +114,33 @@ class Mailboxes:
             return
         if uid:
             del self._uids[key]
-            self._names.pop(Mailbox(key.cluster, uid), None)
-            self._close_mailbox_of(Mailbox(key.cluster, uid))
+            mailbox = Mailbox(key.cluster, uid)
+            self._names.pop(mailbox, None)
+            self._name(
+                key.name, tuple(each for each in self.all_named(key.name) if each != mailbox)
+            )
+            for cluster in self._clusters_of(mailbox):
+                self._close(cluster)
         if metadata is not None and not gone:
             self._uids[key] = metadata.uid
-            self._names[Mailbox(key.cluster, metadata.uid)] = key.name
+            mailbox = Mailbox(key.cluster, metadata.uid)
+            self._names[mailbox] = key.name
+            self._name(key.name, (*self.all_named(key.name), mailbox))
 
-    def _close_mailbox_of(self, mailbox: Mailbox) -> None:
-        for provider, export in list(self.state.exports):
-            cluster = self.state.children.get(provider, {}).get(mailbox.workspace)
-            if export == EXPORT and cluster is not None:
-                self._close(cluster)
+    def _name(self, name: str, mailboxes: tuple[Mailbox, ...]) -> None:
+        if mailboxes:
+            self._by_name[name] = mailboxes
+        else:
+            self._by_name.pop(name, None)
+
+    def _clusters_of(self, mailbox: Mailbox) -> list[str]:
+        """Return the clusters of a mailbox: of one provider, usually."""
+        found = (
+            self.state.children.get(provider, {}).get(mailbox.workspace)
+            for provider, export in self.state.exports
+            if export == EXPORT
+        )
+        return [cluster for cluster in found if cluster is not None]
 
     def _close(self, cluster: str) -> None:
         self.closed(cluster)
@@ -167,6 +192,18 @@ class Mailboxes:
     def sync_target(self, mailbox: Mailbox) -> str:
         """Return the name of the SyncTarget a mailbox belongs to; empty when it is gone."""
         return self._names.get(mailbox, "")
+
+    def all_named(self, name: str) -> tuple[Mailbox, ...]:
+        """Return the mailboxes of all SyncTargets of a name."""
+        return self._by_name.get(name, ())
+
+    def named(self, cluster: str, name: str) -> Mailbox | None:
+        """Return the mailbox of a SyncTarget of the inventory workspace *cluster*."""
+        return next((each for each in self.all_named(name) if each.cluster == cluster), None)
+
+    def cluster_of(self, mailbox: Mailbox) -> str | None:
+        """Return the cluster of a mailbox; None while it has none."""
+        return next(iter(self._clusters_of(mailbox)), None)
 
     def scope(self, cluster: str) -> Scope:
         """Return what the SyncerConfigs of *cluster* cover together."""

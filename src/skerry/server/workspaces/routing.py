@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 import jwt
 
 from skerry.api.errors import BadRequest, Forbidden
+from skerry.logic.machinery.edges.tunnel import EDGES_PATH
 from skerry.logic.machinery.workspaces.names import (
     SYSTEM_ADMIN,
     WILDCARD,
@@ -39,6 +40,7 @@ _PROCESS = ("/healthz", "/livez", "/readyz", "/metrics", "/debug", KEYS, CERTIFI
 _UNROUTED = (*_PROCESS, "/version")
 # For everybody who is recognised, and about nobody else: no right is asked for.
 _PERSONAL = (CONSOLE_CODES, CONSOLE_SESSIONS)
+_EDGES = f"{EDGES_PATH}/"
 _CLAIM = "kubernetes.io"
 # No token of ours is longer; the text of a stranger is not taken apart to find that out.
 _MAX_TOKEN_LENGTH = 16 * 1024
@@ -54,6 +56,8 @@ class HubRouter:
         self._state = state
         self._exports = ExportViews(state, catalogue, closed)
         self._initializers = InitializerViews(state, catalogue)
+        # Where requests go that are about what runs at an edge; nowhere, unless somebody says so.
+        self.edges: Callable[[str, str], Route] | None = None
 
     def route(self, request: Request) -> Route:
         path = request.path
@@ -69,6 +73,8 @@ class HubRouter:
         cluster = self._named(segment)
         if path.startswith(_PROCESS):
             return Route(SYSTEM_ADMIN, path)
+        if self.edges is not None and path.startswith(_EDGES) and cluster in self._state.clusters:
+            return self.edges(cluster, path)
         return Route(cluster, path)
 
     def _named(self, segment: str) -> str:

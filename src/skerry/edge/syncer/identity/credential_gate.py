@@ -46,6 +46,10 @@ class CredentialGate(WrappedTransport):
     def is_open(self) -> bool:
         return self._open.is_set()
 
+    async def opened(self) -> None:
+        """Wait until the gate is open."""
+        await self._open.wait()
+
     def open(self) -> None:
         """Let everybody through who waits, and who comes."""
         self._open.set()
@@ -62,7 +66,7 @@ class CredentialGate(WrappedTransport):
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> Answer:
-        await self._open.wait()
+        await self.opened()
         with self._noticing():
             answer = await super().request(method, path, query, headers, body)
         self._judge(path, answer.status)
@@ -77,7 +81,7 @@ class CredentialGate(WrappedTransport):
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> AsyncIterator[AnswerStream]:
-        await self._open.wait()
+        await self.opened()
         with self._noticing():
             async with super().stream(method, path, query, headers, body) as answer:
                 self._judge(path, answer.status)
