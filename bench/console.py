@@ -1,7 +1,7 @@
-"""The console's server side with 10,000 edges and 20 placements: bytes, time, memory.
+"""The console with 10,000 edges and 20 placements: bytes, time, memory.
 
 Everything here is what the hub's process does for one viewer, in time of the processor; what a
-browser makes of it is measured in a real one (``tests/browser``).
+browser makes of it is measured in a real one (``console_browser``) and follows in the table.
 
     python -m bench console
 """
@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from bench import console_browser
 from bench.report import Row, table
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.server.user import User
@@ -147,7 +148,7 @@ def run() -> list[Row]:
     taken = _high_ms(lambda at: _view(feed, eyes, by=("region", "env", "site")[at % 3]).content())
     rows.append(_row("regroup, p99", taken, "ms", 100))
     rows += _updates(feed, eyes)
-    return rows
+    return rows + console_browser.run()
 
 
 def _updates(feed: Feed, eyes: Eyes) -> list[Row]:

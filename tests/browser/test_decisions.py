@@ -8,19 +8,21 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.kit.browser.console import Console, Tab
-from tests.kit.browser.shop import SHOP
+from tests.kit.browser.looks import problems
+from tests.kit.browser.shop import INVENTORY, SHOP
 
 
 @pytest.fixture(scope="module")
 def rollout(console: Console) -> str:
     """A Rollout that paces a placement of its own."""
+    canary = {"name": "canary", "until": 1, "soak": "10m"}
     console.apply(
         SHOP,
         {
             "apiVersion": "edge.kcp.io/v1alpha1",
             "kind": "Rollout",
             "metadata": {"name": "web"},
-            "spec": {},
+            "spec": {"waves": [canary]},
         },
     )
     return "web"
@@ -33,10 +35,69 @@ def test_what_was_decided_about_a_placement_is_on_its_timeline(signed_in: Tab) -
     expect(row.first).to_be_visible()
 
 
-def test_an_empty_kind_says_what_it_is_for(signed_in: Tab) -> None:
+def test_a_moment_of_the_timeline_is_replayed_and_new_decisions_come_by_themselves(
+    signed_in: Tab, console: Console
+) -> None:
+    console.apply(
+        SHOP,
+        {
+            "apiVersion": "edge.kcp.io/v1alpha1",
+            "kind": "EdgePlacement",
+            "metadata": {"name": "replayed"},
+            "spec": {"locationSelectors": [{"matchLabels": {"env": "prod"}}]},
+        },
+    )
+    page = signed_in.open(f"timeline?about={SHOP}/replayed")
+    joined = page.get_by_role("region", name="Events").get_by_role("row").filter(has_text="Joined")
+    expect(joined).to_have_count(1)
+    wider = [{"matchLabels": {"env": each}} for each in ("prod", "stage")]
+    patch = json.dumps({"spec": {"locationSelectors": wider}})
+    console.kubectl(SHOP, "patch", "edgeplacement", "replayed", "--type=merge", "-p", patch)
+    expect(joined).to_have_count(2)
+    joined.last.get_by_role("button", name="replay").click()
+    then = page.locator("[data-then]")
+    expect(then).to_contain_text("2 then and now")
+    expect(then).to_contain_text("1 only now")
+    page.reload()
+    expect(then).to_contain_text("1 only now")
+    assert not problems(page)
+    console.kubectl(SHOP, "delete", "edgeplacement", "replayed")
+
+
+def test_a_query_is_built_tried_applied_and_watched(signed_in: Tab, console: Console) -> None:
     page = signed_in.open("queries")
     expect(page.get_by_role("heading", name="No queries yet")).to_be_visible()
     expect(page.locator(".command")).to_contain_text("skerry query")
+    page.get_by_label("Workspace").fill(SHOP)
+    page.get_by_label("Name").fill("web-by-region")
+    page.get_by_label("By label").fill("region")
+    page.get_by_role("button", name="Try it").click()
+    page.get_by_role("button", name="Apply to").click()
+    page.get_by_role("dialog").get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_role("status").filter(has_text="applied")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    page.get_by_role("link", name="web-by-region").click()
+    rows = page.get_by_role("region", name="Rows")
+    expect(rows).to_contain_text("north")
+    expect(page.locator(".plot canvas")).to_be_visible()
+    label = ("label", "--overwrite", "location", "oslo")
+    console.kubectl(INVENTORY, *label, "region=far-north")
+    expect(rows).to_contain_text("far-north")
+    console.kubectl(INVENTORY, *label, "region=north")
+    assert not problems(page)
+    console.kubectl(SHOP, "delete", "statusquery", "web-by-region")
+
+
+def test_the_waves_of_a_rollout_are_bars_as_the_hub_has_them(signed_in: Tab, rollout: str) -> None:
+    page = signed_in.open(f"rollouts/{SHOP}/{rollout}")
+    waves = page.get_by_role("region", name="Waves").get_by_role("listitem")
+    expect(waves).to_have_count(2)
+    expect(waves.first).to_contain_text("canary")
+    expect(waves.first).to_contain_text("until 1")
+    expect(waves.first).to_contain_text("quiet for 10m")
+    expect(waves.last).to_contain_text("everybody")
+    assert not problems(page)
 
 
 def test_a_rollout_is_paused_only_after_it_was_confirmed(

@@ -58,6 +58,16 @@ def test_every_cell_of_a_group_has_a_place_within_the_width(
     assert plan["columns"] == 1 or plan["columns"] * plan["pitch"] <= width
 
 
+@pytest.mark.parametrize(
+    ("sizes", "width", "number"),
+    [([600], 600, 1), ([120] * 5, 600, 3), ([5_000, 5_000], 600, 1), ([3] * 40, 300, 2)],
+)
+def test_groups_stand_side_by_side_where_that_makes_the_map_less_high(
+    call: Call, sizes: list[int], width: int, number: int
+) -> None:
+    assert call("map.js", "abreast", sizes, 16, width) == number
+
+
 def test_a_patch_replaces_members_cells_and_rows_and_nothing_else(call: Call) -> None:
     data = {"total": 2, "rows": ["a", "b"], "keys": ["env"]}
     patch = {"total": 3, "rows": {"1": "B", "2": "C"}}

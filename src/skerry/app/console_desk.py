@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skerry.api.edge import ROLLOUTS, STATUS_QUERIES
 from skerry.kit.clock import Clock
+from skerry.logic.fleet.console.decided import query_shown, rollout_shown
 from skerry.server.user import User
+from skerry.web.decided_view import DecidedView, ObjectsView, ObjectView
 from skerry.web.desk import Desk, Opening, Question, Subscription
 from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
@@ -44,4 +47,19 @@ def _openings(feed: Feed, eyes: Eyes, clock: Clock) -> dict[str, Opening]:
         "placements": opening(lambda user, view: PlacementsView(feed, eyes, user, view)),
         "placement": opening(lambda user, view: PlacementView(feed, eyes, user, view)),
         "edge": opening(lambda user, view: EdgeView(feed, eyes, user, view)),
+        "rollouts": opening(
+            lambda user, view: ObjectsView(feed.objects[ROLLOUTS], ROLLOUTS, eyes, user, view)
+        ),
+        "rollout": opening(
+            lambda user, view: ObjectView(feed, ROLLOUTS, rollout_shown, eyes, user, view)
+        ),
+        "queries": opening(
+            lambda user, view: ObjectsView(
+                feed.objects[STATUS_QUERIES], STATUS_QUERIES, eyes, user, view
+            )
+        ),
+        "query": opening(
+            lambda user, view: ObjectView(feed, STATUS_QUERIES, query_shown, eyes, user, view)
+        ),
+        "decided": opening(lambda user, view: DecidedView(feed, eyes, user, view)),
     }

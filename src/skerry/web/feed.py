@@ -10,12 +10,19 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    ROLLOUTS,
+    SINGLE_PLACEMENT_SLICES,
+    STATUS_QUERIES,
+    STATUS_SUMMARIES,
+)
 from skerry.api.errors import ServiceUnavailable
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.logic.fleet.console.edges import EdgeIndex, EdgeKey
+from skerry.logic.fleet.console.decided import ObjectRows, query_row, rollout_row
+from skerry.logic.fleet.console.edges import EdgeIndex, EdgeKey, PlacementKey
 from skerry.logic.fleet.console.placements import PlacementIndex
 from skerry.logic.fleet.summary.content import CLUSTER_SCOPED
 from skerry.runtime.index import Key
@@ -33,6 +40,10 @@ class Feed:
     def __init__(self) -> None:
         self.edges = EdgeIndex()
         self.placements = PlacementIndex()
+        self.objects: Mapping[GroupVersionResource, ObjectRows] = {
+            ROLLOUTS: ObjectRows(rollout_row),
+            STATUS_QUERIES: ObjectRows(query_row),
+        }
         # Set when somebody wants to look.
         self.wanted = asyncio.Event()
         self._followed: dict[GroupVersionResource, Informer] = {}
@@ -45,6 +56,7 @@ class Feed:
             EDGE_PLACEMENTS: (placements.put_placement, placements.remove_placement),
             STATUS_SUMMARIES: (placements.put_summary, placements.remove_summary),
             CLUSTER_SCOPED: (placements.put_summary, placements.remove_summary),
+            **{gvr: (rows.put, rows.remove) for gvr, rows in self.objects.items()},
         }
 
     def follow(self, gvr: GroupVersionResource, informer: Informer) -> None:
@@ -62,9 +74,9 @@ class Feed:
         if all(each in self._followed for each in _NEEDED):
             self._complete.set()
 
-    def sync_target(self, key: EdgeKey) -> Object | None:
-        """Return the SyncTarget of an edge as it is kept."""
-        informer = self._followed.get(SYNC_TARGETS)
+    def object(self, gvr: GroupVersionResource, key: EdgeKey | PlacementKey) -> Object | None:
+        """Return an object without namespace as it is kept."""
+        informer = self._followed.get(gvr)
         return None if informer is None else informer.index.get(Key(key[0], "", key[1]))
 
     async def ready(self) -> None:

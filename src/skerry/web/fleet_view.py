@@ -11,6 +11,7 @@ from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
 from skerry.api.errors import BadRequest, NotFound
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.kit.timestamps import rfc3339
+from skerry.logic.fleet.console.decided import condition
 from skerry.logic.fleet.console.edges import STATES, Edge, EdgeKey
 from skerry.logic.fleet.console.filters import Filter, Sight, parse_filter
 from skerry.logic.fleet.console.placements import Fared, Stage, worst_by_edge
@@ -114,7 +115,7 @@ class PlacementView:
             raise NotFound(f"there is no EdgePlacement {self._name!r} in {self._path}")
         stages = self._feed.placements.stages(key)
         return {
-            "conditions": [_condition(each) for each in placed.conditions],
+            "conditions": [condition(each) for each in placed.conditions],
             "problem": text(placed.row.problem),
             "stages": [_stage(stage) for stage in stages[:_MAX_OBJECTS]],
             "problems": _problems(stages),
@@ -179,13 +180,13 @@ class EdgeView:
         edge = self._feed.edges.find((cluster, self._name))
         if edge is None:
             raise NotFound(f"there is no SyncTarget {self._name!r} in {self._path}")
-        status = (self._feed.sync_target((cluster, self._name)) or {}).get("status") or {}
+        status = (self._feed.object(SYNC_TARGETS, (cluster, self._name)) or {}).get("status") or {}
         conditions = (status.get("conditions") or ())[:_MAX_CONDITIONS]
         return {
             **edge_row(edge, str(self._path)),
             "version": text(str(status.get("syncerVersion", ""))),
             "location": text(self._feed.edges.location_of((cluster, self._name))),
-            "conditions": [_condition(each) for each in conditions],
+            "conditions": [condition(each) for each in conditions],
             "objects": self._objects((cluster, self._name))[:_MAX_OBJECTS],
         }
 
@@ -244,11 +245,6 @@ def _problems(stages: list[Stage]) -> list[dict[str, Any]]:
         {"reason": text(each), "count": counts[each], "message": text(messages[each])}
         for each in first
     ]
-
-
-def _condition(condition: Mapping[str, Any]) -> dict[str, str]:
-    shown = ("type", "status", "reason", "message", "lastTransitionTime")
-    return {key: text(str(condition[key])) for key in shown if condition.get(key)}
 
 
 def cell(feed: Feed, eyes: Eyes, user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,6 +51,7 @@ Audit = Callable[[str, str, User, int], None]
 class _Open:
     """A subscription, and what the tab has of it."""
 
+    kind: str
     subscription: Subscription
     version: object = None
     sent: Mapping[str, Any] | None = None
@@ -144,6 +145,7 @@ class Tab:
             known.subscription.close()
 
     async def _subscribe(self, frame: Subscribe) -> None:
+        before = self._open.get(frame.id)
         self._close(frame.id)
         user = self._session.user
         try:
@@ -155,9 +157,12 @@ class Tab:
             self._refuse(frame.id, error)
             return
         self._audit("watch", frame.kind, user, 200)
-        self._open[frame.id] = _Open(opened)
+        each = self._open[frame.id] = _Open(frame.kind, opened)
+        if before is not None and before.kind == frame.kind and before.sent is not None:
+            # Another filter or window: what the tab has of the one before need not be sent again.
+            each.sent, each.revision = before.sent, before.revision
         # The first sight of a view is not kept waiting for the next turn.
-        self._send_changes(frame.id, self._open[frame.id])
+        self._send_changes(frame.id, each, replaced=each.sent is not None)
 
     async def _answer(self, frame: Ask) -> None:
         user = self._session.user
@@ -179,10 +184,13 @@ class Tab:
             with contextlib.suppress(ConnectionError):
                 await self._socket.drain()
 
-    def _send_changes(self, number: int, each: _Open) -> None:
-        """Send what has changed of a subscription since it was last sent."""
+    def _send_changes(self, number: int, each: _Open, *, replaced: bool = False) -> None:
+        """Send what has changed of a subscription since it was last sent.
+
+        A view that replaced another is said to be the new one, also where they look the same.
+        """
         version = each.subscription.version()
-        if each.sent is not None and version == each.version:
+        if each.sent is not None and version == each.version and not replaced:
             return
         try:
             content = each.subscription.content()
@@ -195,9 +203,10 @@ class Tab:
         if each.sent is None:
             each.revision += 1
             self._say({"id": number, "rev": each.revision, "set": content})
-        elif patch := each.subscription.patch(each.sent, content):
+        elif (patch := each.subscription.patch(each.sent, content)) or replaced:
             each.revision += 1
-            self._say({"id": number, "rev": each.revision, "patch": patch})
+            new = {"new": True} if replaced else {}
+            self._say({"id": number, "rev": each.revision, "patch": patch, **new})
         each.sent = content
 
     async def _checking(self) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import posixpath
+import re
 from pathlib import Path
 
-from skerry.web.assets import PREFIX, read_assets
+from skerry.web.assets import PREFIX, STATIC, read_assets
 
+_IMPORT = re.compile(r'\bfrom *"(\.[^"]+)"')
+_ASKED_FOR = re.compile(r'(?:src|href)="/console/assets/HASH/([^"]+\.js)"')
 PAGE = '<script type="module" src="/console/assets/HASH/app/main.js"></script>'
 
 
@@ -43,3 +47,17 @@ def test_what_is_worth_it_is_compressed_beforehand(tmp_path: Path) -> None:
 
 def test_the_console_has_a_page() -> None:
     assert b"<html" in read_assets().page.body
+
+
+def _needed(module: str, found: set[str]) -> set[str]:
+    """Return the modules that one cannot run without."""
+    if module not in found:
+        found.add(module)
+        for name in _IMPORT.findall((STATIC / module).read_text()):
+            _needed(posixpath.normpath(posixpath.join(posixpath.dirname(module), name)), found)
+    return found
+
+
+def test_the_page_asks_for_all_that_its_first_view_needs_at_once() -> None:
+    asked = _ASKED_FOR.findall((STATIC / "index.html").read_text())
+    assert sorted(asked) == sorted(_needed("app/main.js", set()))

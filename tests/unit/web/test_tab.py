@@ -144,6 +144,29 @@ async def test_a_view_is_sent_whole_and_then_as_differences() -> None:
 
 
 @pytest.mark.looptime
+async def test_a_view_that_replaces_another_is_sent_as_their_difference() -> None:
+    place = Place()
+
+    async def play() -> None:
+        place.line.say({"id": 1, "sub": "counter", "view": {}})
+        await place.line.frames.get()
+        place.line.say({"id": 1, "sub": "counter", "view": {"q": "same to see"}})
+        same = {"id": 1, "rev": 2, "patch": {}, "new": True}
+        assert await place.line.frames.get() == same
+        place.counter.value = 3
+        place.line.say({"id": 1, "sub": "counter", "view": {"q": "other"}})
+        other = {"id": 1, "rev": 3, "patch": {"value": 3}, "new": True}
+        assert await place.line.frames.get() == other
+        place.counter.gone = True
+        assert "error" in await place.line.frames.get()
+        place.counter.gone = False
+        place.line.say({"id": 1, "sub": "counter", "view": {}})
+        assert (await place.line.frames.get())["set"] == {"value": 3, "same": "always"}
+
+    await run(place, play)
+
+
+@pytest.mark.looptime
 async def test_a_tab_that_takes_nothing_is_sent_the_last_state_later() -> None:
     place = Place()
 

@@ -81,6 +81,8 @@ class EdgeIndex:
         self._free: list[int] = []
         # How many slices name a number: one that nobody does and that is no edge is given again.
         self._named: dict[int, int] = {}
+        # At which version the destinations of a placement were last decided anew.
+        self.decided: dict[PlacementKey, int] = {}
         self._slices: dict[PlacementKey, dict[str, BitMap]] = {}
         self._owner_of_slice: dict[tuple[ClusterName, str], PlacementKey] = {}
         self._inventory = Inventory()
@@ -216,6 +218,7 @@ class EdgeIndex:
         self._slices.setdefault(placement, {})[name] = members
         self._owner_of_slice[(cluster, name)] = placement
         self.version += 1
+        self.decided[placement] = self.version
 
     def remove_slice(self, obj: Mapping[str, Any]) -> None:
         """Take that a page of destinations is gone."""
@@ -228,9 +231,10 @@ class EdgeIndex:
             if not self._named[number]:
                 del self._named[number]
                 self._release(number)
-        if not self._slices[placement]:
-            del self._slices[placement]
         self.version += 1
+        self.decided[placement] = self.version
+        if not self._slices[placement]:
+            del self._slices[placement], self.decided[placement]
 
     # -- numbers and sets --------------------------------------------------------------------
 

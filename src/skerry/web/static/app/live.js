@@ -4,6 +4,9 @@ import { useEffect, useRef, useState } from "./ui.js";
 import { connection, subscribe, ask } from "./socket.js";
 
 const GONE = new Set([401, 403, 404, 410]);
+// The hub is still reading what it is asked about: nothing is wrong, and it is asked again.
+const NOT_YET = 503;
+const NOT_YET_MS = 1000;
 
 /**
  * @typedef {object} Live
@@ -65,13 +68,19 @@ export function useLive(kind, view) {
     if (view === null) return undefined;
     let current = { data: null, error: null, rev: 0, view: null };
     const show = (next) => setLive((current = next));
+    let timer = 0;
     handle.current = subscribe(kind, view, (frame) => {
       // What may not be seen any more is not shown any more; a filter half typed keeps what is known.
-      if (frame.error) show({ ...current, error: frame.error, data: GONE.has(frame.error.code) ? null : current.data });
+      if (frame.error?.code === NOT_YET) timer = window.setTimeout(() => handle.current?.change(wanted.current), NOT_YET_MS);
+      else if (frame.error) show({ ...current, error: frame.error, data: GONE.has(frame.error.code) ? null : current.data });
       else if (frame.set) show({ data: opened(frame.set), error: null, rev: frame.rev, view: wanted.current });
-      else if (frame.patch && current.data) show({ ...current, data: patched(current.data, frame.patch), rev: frame.rev });
+      else if (frame.patch && current.data) {
+        const shown = frame.new ? { error: null, view: wanted.current } : {};
+        show({ ...current, data: patched(current.data, frame.patch), rev: frame.rev, ...shown });
+      }
     });
     return () => {
+      window.clearTimeout(timer);
       handle.current.stop();
       handle.current = null;
       setLive({ data: null, error: null, rev: 0, view: null });
@@ -86,21 +95,18 @@ export function useLive(kind, view) {
 }
 
 /**
- * Ask a question whenever *words* change; null asks nothing. With *seconds*, ask again that often
- * while somebody looks: for what the hub answers and does not push.
+ * Ask a question whenever *words* change, and again whenever *news* does; null asks nothing.
  *
+ * @param {string} kind
+ * @param {object|null} words
+ * @param {any} [news]  what a subscription says about whether the answer may be another by now
  * @returns {{data: any, error: object|null, asking: boolean, retry: () => void}}
  */
-export function useAnswer(kind, words, seconds = 0) {
+export function useAnswer(kind, words, news = null) {
   const [answer, setAnswer] = useState({ data: null, error: null, asking: words !== null, about: "" });
   const [turn, setTurn] = useState(0);
   const text = words === null ? "" : JSON.stringify(words);
   const there = connection.value === "live";
-  useEffect(() => {
-    if (!seconds || !there) return undefined;
-    const timer = window.setInterval(() => document.hidden || setTurn((last) => last + 1), seconds * 1000);
-    return () => window.clearInterval(timer);
-  }, [seconds, there]);
   useEffect(() => {
     if (words === null || !there) return undefined;
     let stale = false;
@@ -112,6 +118,6 @@ export function useAnswer(kind, words, seconds = 0) {
     return () => {
       stale = true;
     };
-  }, [kind, text, there, turn]);
+  }, [kind, text, there, turn, news]);
   return { ...answer, asking: answer.asking || answer.about !== text, retry: () => setTurn((last) => last + 1) };
 }

@@ -9,6 +9,10 @@ import { count } from "./format.js";
 // More groups than these are not looked at one by one; the rest is one line that says so.
 const MAX_GROUPS = 120;
 const GAP = 2;
+// In CSS pixels: between groups, the least a group may have, and its name with the space around it.
+const BETWEEN = 12;
+const MIN_GROUP = 132;
+const HEAD = 36;
 
 /** Return the size of a cell in CSS pixels: as large as leaves the fleet on one screen. */
 export function cellSize(total) {
@@ -22,8 +26,29 @@ export function cellSize(total) {
 export function layout(size, cell, width) {
   const pitch = cell + GAP;
   const widest = Math.max(1, Math.floor((width - GAP) / pitch));
-  const columns = Math.min(widest, size, Math.max(8, Math.ceil(Math.sqrt(size * 2.2))));
+  const columns = Math.min(widest, size);
   return { columns, rows: Math.ceil(size / columns), pitch };
+}
+
+/** Return how many groups stand side by side: as many as make the whole map least high. */
+export function abreast(sizes, cell, width) {
+  const most = Math.max(1, Math.min(sizes.length, Math.floor(width / MIN_GROUP)));
+  let best = { number: 1, height: Infinity };
+  for (let number = 1; number <= most; number++) {
+    const own = groupWidth(width, number);
+    let height = 0;
+    for (let first = 0; first < sizes.length; first += number) {
+      const tallest = Math.max(...sizes.slice(first, first + number));
+      height += HEAD + layout(tallest, cell, own).rows * (cell + GAP);
+    }
+    if (height < best.height) best = { number, height };
+  }
+  return best.number;
+}
+
+/** Return the width of a group's cells, its border not counted, where *number* stand side by side. */
+function groupWidth(width, number) {
+  return Math.floor((width - (number - 1) * BETWEEN) / number) - 2;
 }
 
 /** Draw a state's shape; the colours come from the style sheet, so themes reach the canvas too. */
@@ -200,6 +225,7 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
   const [named, setNamed] = useState({ index: -1, row: null });
   const shown = groups.slice(0, MAX_GROUPS);
   const cell = cellSize(cells.length);
+  const number = useMemo(() => abreast(shown.map((group) => group.count), cell, width), [groups, cell, width]);
   const starts = useMemo(() => shown.reduce((sums, group) => [...sums, sums.at(-1) + group.count], [0]), [groups]);
   const last = Math.min(cells.length, starts.at(-1)) - 1;
   const cursor = Math.min(current, last);
@@ -231,11 +257,11 @@ export function EdgeMap({ groups, cells, by, lookup, onPick, stale = false, pale
     return row ? `${row.name}, ${state}${row.problem ? `, ${row.problem}` : ""}` : `edge ${count(index + 1)} of ${count(cells.length)}, ${state}`;
   };
   return html`<div class="map ${stale ? "stale" : ""}">
-    <div class="groups" role="grid" aria-label=${title} ref=${box}
+    <div class="groups" role="grid" aria-label=${title} ref=${box} style=${{ gridTemplateColumns: `repeat(${number}, minmax(0, 1fr))` }}
       onFocusIn=${() => setFocused(true)} onFocusOut=${() => setFocused(false)}>
       ${width > 0 && shown.map((group, index) => group.count > 0 && html`<div class="group" role="row" key=${group.value}>
         <div class="group-name" role="rowheader"><bdi>${group.value || (by ? `no ${by}` : "all edges")}</bdi> <span class="quiet">${count(group.count)}</span></div>
-        <${Cells} cells=${cells} start=${starts[index]} size=${group.count} cell=${cell} width=${width - 2} palette=${palette} theme=${theme}
+        <${Cells} cells=${cells} start=${starts[index]} size=${group.count} cell=${cell} width=${groupWidth(width, number)} palette=${palette} theme=${theme}
           current=${cursor} label=${describe(cursor)} onMove=${move} onPick=${onPick} onHover=${setHover} />
       </div>`)}
     </div>

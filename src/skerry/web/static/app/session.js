@@ -35,13 +35,14 @@ export async function signIn(proof) {
   }
 }
 
-/** Return who is signed in, or null. */
+/** Return who is signed in, null when nobody is, undefined when the hub did not say. */
 export async function session() {
   try {
     const answer = await fetch("/console/session", { headers: HEADERS });
-    return answer.ok ? await answer.json() : null;
+    if (answer.ok) return await answer.json();
+    return answer.status === 401 ? null : undefined;
   } catch {
-    return null;
+    return undefined;
   }
 }
 

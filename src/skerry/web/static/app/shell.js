@@ -100,17 +100,18 @@ function useSession() {
   const signingIn = route.value.view === "login";
   useEffect(() => {
     if (signingIn) return;
+    // Both at once: the socket says who it is for as well, and is there sooner.
+    connect();
     session().then((found) => {
-      if (!found) {
+      if (found) return setWho(found);
+      if (found === null) {
+        end();
         comeBackHere();
         window.location.replace("/console/login");
-        return;
       }
-      setWho(found);
-      connect();
     });
   }, [signingIn]);
-  return who;
+  return who ?? hello.value;
 }
 
 export function Shell() {

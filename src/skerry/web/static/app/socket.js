@@ -3,8 +3,8 @@
 // asks on with a dead session is how consoles flood their servers.
 
 import { signal } from "./ui.js";
+import { begun, dial } from "./wire.js";
 
-const SUBPROTOCOL = "skerry.console.v1";
 const PROTOCOL = 1;
 const MIN_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
@@ -45,13 +45,13 @@ export class HubError extends Error {
 export function connect() {
   if (socket) return;
   window.clearTimeout(timer);
-  const opened = new WebSocket(`wss://${window.location.host}/console/socket`.replace(
-    "wss:", window.location.protocol === "http:" ? "ws:" : "wss:"), SUBPROTOCOL);
+  const { socket: opened, said } = begun() ?? dial();
   socket = opened;
-  opened.addEventListener("message", (event) => receive(JSON.parse(event.data)));
-  opened.addEventListener("close", () => {
-    if (socket === opened) closed();
-  });
+  opened.onmessage = (event) => receive(JSON.parse(event.data));
+  // In this order: a wire may have closed before anybody listened.
+  for (const text of said) receive(JSON.parse(text));
+  if (opened.readyState === WebSocket.CLOSED) closed();
+  else opened.addEventListener("close", () => socket === opened && closed());
 }
 
 /** End the connection and try no more; for a session that is over. */

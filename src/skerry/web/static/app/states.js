@@ -26,6 +26,13 @@ export const EFFECTS = Object.freeze([
   { key: "changed", word: "changed", shape: "◆" },
 ]);
 
+/** Where a placement led at a moment and where it leads now, for the map of the timeline. @type {readonly State[]} */
+export const THEN = Object.freeze([
+  { key: "same", word: "then and now", shape: "·" },
+  { key: "gained", word: "only now", shape: "+" },
+  { key: "lost", word: "only then", shape: "−" },
+]);
+
 const BY_KEY = new Map([...STATES, ...EFFECTS].map((state) => [state.key, state]));
 
 /** Return the state called *key*; what the page does not know is unknown. @param {string} key */
