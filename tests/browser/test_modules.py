@@ -68,6 +68,15 @@ def test_groups_stand_side_by_side_where_that_makes_the_map_less_high(
     assert call("map.js", "abreast", sizes, 16, width) == number
 
 
+def test_a_graph_of_many_objects_shows_kinds_instead(call: Call) -> None:
+    objects = [{"resource": "pods", "name": f"p{number}"} for number in range(3)]
+    stages = [{"object": each, "wanted": 2, "healthy": 1} for each in objects]
+    shown = call("graph.js", "objectNodes", stages, 3)
+    assert [each["label"] for each in shown] == ["pods p0", "pods p1", "pods p2"]
+    wanted = [{"label": "3 pods", "part": 3, "whole": 6}]
+    assert call("graph.js", "objectNodes", stages, 2) == wanted
+
+
 def test_a_patch_replaces_members_cells_and_rows_and_nothing_else(call: Call) -> None:
     data = {"total": 2, "rows": ["a", "b"], "keys": ["env"]}
     patch = {"total": 3, "rows": {"1": "B", "2": "C"}}

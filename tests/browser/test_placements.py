@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -19,6 +21,17 @@ def test_a_placement_shows_its_destinations_and_leads_to_them(signed_in: Tab) ->
     page.get_by_role("link", name="oslo").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("oslo")
     expect(page.locator(".labels")).to_contain_text("env=prod")
+
+
+def test_the_graph_of_a_placement_says_in_words_what_it_draws(signed_in: Tab) -> None:
+    page = signed_in.open(f"placements/{SHOP}/web")
+    page.get_by_role("button", name="Graph").click()
+    drawn = page.get_by_role("region", name="Graph").get_by_role("img")
+    expect(drawn).to_have_accessible_name(
+        re.compile(r"^web selects \d+ objects? for 2 edges: 2 \w+$")
+    )
+    expect(page).to_have_url(re.compile(r"\?show=graph$"))
+    assert not problems(page)
 
 
 def test_a_placement_that_is_not_there_is_said_to_be_missing(signed_in: Tab) -> None:

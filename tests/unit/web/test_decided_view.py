@@ -13,7 +13,7 @@ from tests.kit.chain.console_feed import ALICE, BOB, Town
 from tests.kit.chain.console_objects import slice_of
 
 
-def rollout(cluster: str, name: str, phase: str = "Rolling") -> dict[str, object]:
+def rollout(cluster: str, name: str, phase: str = "Progressing") -> dict[str, object]:
     metadata = {"name": name, "annotations": {CLUSTER_ANNOTATION: cluster}}
     return {"metadata": metadata, "status": {"phase": phase}}
 
@@ -48,10 +48,10 @@ def test_a_change_is_a_patch_of_what_differs() -> None:
     rows = place.feed.objects[ROLLOUTS]
     view = ObjectsView(rows, ROLLOUTS, place.eyes, ALICE, {})
     version, before = view.version(), view.content()
-    rows.put(rollout("a", "web", "Complete"))
+    rows.put(rollout("a", "web", "Completed"))
     assert view.version() != version
     patch = view.patch(before, view.content())
-    assert [each["phase"] for each in patch["objects"]] == ["Rolling", "Complete"]
+    assert [each["phase"] for each in patch["objects"]] == ["Progressing", "Completed"]
     assert "total" not in patch
 
 
@@ -69,9 +69,9 @@ def test_one_object_changes_with_itself_and_not_with_others() -> None:
     view = {"ws": "root:a", "name": "web"}
     shown = ObjectView(place.feed, ROLLOUTS, rollout_shown, place.eyes, ALICE, view)
     version = shown.version()
-    place.feed.objects[ROLLOUTS].put(rollout("a", "api", "Complete"))
+    place.feed.objects[ROLLOUTS].put(rollout("a", "api", "Completed"))
     assert shown.version() == version
-    place.feed.objects[ROLLOUTS].put(rollout("a", "web", "Complete"))
+    place.feed.objects[ROLLOUTS].put(rollout("a", "web", "Completed"))
     assert shown.version() != version
 
 

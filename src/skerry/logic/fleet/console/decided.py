@@ -14,14 +14,13 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 from skerry.logic.fleet.console.view import text
 from skerry.logic.fleet.overview.rows import row_key
+from skerry.logic.fleet.rollout.advance import UNDER_WAY
 from skerry.logic.fleet.rollout.spec import Portion, read_spec
 from skerry.logic.fleet.rollout.state import state_of, verdicts_of
 
 _MAX_CONDITIONS: Final = 32
 _MAX_ROWS: Final = 500
 _MAX_COLUMNS: Final = 32
-# In these phases everybody has what they should have, whatever the waves are.
-_AT_REST: Final = ("Complete", "Settling")
 
 Key = tuple[ClusterName, str]
 
@@ -91,7 +90,7 @@ def waves_of(rollout: Object) -> list[dict[str, Any]]:
     spec, status = read_spec(rollout.get("spec") or {}), rollout.get("status") or {}
     state = state_of(status)
     verdicts = verdicts_of(status, state.attempt)
-    at_rest = state.phase in _AT_REST or not state.wave
+    open_now = state.wave if state.phase in UNDER_WAY else 0
     found = []
     for number in range(1, spec.last + 1):
         wave = spec.wave(number)
@@ -102,9 +101,9 @@ def waves_of(rollout: Object) -> list[dict[str, Any]]:
             "approval": wave.approval,
             "state": "ahead",
         }
-        if state.phase == "Complete" or (not at_rest and number < state.wave):
+        if state.phase == "Completed" or number < open_now:
             shown["state"] = "passed"
-        elif not at_rest and number == state.wave:
+        elif number == open_now:
             members = state.members
             good, bad = verdicts.good & members, verdicts.bad & members
             shown |= {

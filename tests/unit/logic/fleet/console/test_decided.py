@@ -30,7 +30,7 @@ def rollout(**status: Any) -> dict[str, Any]:
 
 def under_way(number: int) -> dict[str, Any]:
     return rollout(
-        phase="Rolling",
+        phase="Progressing",
         attempt=3,
         target=4,
         stable=3,
@@ -53,7 +53,8 @@ def test_the_open_wave_counts_whom_it_holds_and_the_others_say_where_they_stand(
     [
         ({}, ["ahead"] * 3),
         ({"phase": "Settling", "wave": {"number": 2}}, ["ahead"] * 3),
-        ({"phase": "Complete"}, ["passed"] * 3),
+        ({"phase": "RollingBack", "wave": {"number": 2}}, ["ahead"] * 3),
+        ({"phase": "Completed"}, ["passed"] * 3),
     ],
 )
 def test_waves_of_a_rollout_at_rest_are_all_ahead_or_all_passed(
@@ -97,11 +98,11 @@ def test_a_query_that_cannot_be_answered_says_why() -> None:
 
 def test_rows_count_every_change_and_know_which_object_it_was() -> None:
     rows = ObjectRows(rollout_row)
-    rows.put(rollout(phase="Rolling"))
+    rows.put(rollout(phase="Progressing"))
     rows.put({**rollout(), "metadata": {**rollout()["metadata"], "name": "other"}})
     before = dict(rows.changed)
-    rows.put(rollout(phase="Complete"))
-    assert rows.rows["shop", "web"]["phase"] == "Complete"
+    rows.put(rollout(phase="Completed"))
+    assert rows.rows["shop", "web"]["phase"] == "Completed"
     assert rows.changed["shop", "web"] > before["shop", "web"]
     assert rows.changed["shop", "other"] == before["shop", "other"]
     rows.remove(rollout())

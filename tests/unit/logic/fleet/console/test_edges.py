@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -160,7 +161,8 @@ def compare(index: EdgeIndex, model: Model) -> None:
             assert view["matching"] == len(wanted) == len(view["rows"])
 
 
-@settings(max_examples=150, deadline=None)
+# A nightly run asks for more: SKERRY_HISTORIES=1000.
+@settings(max_examples=int(os.environ.get("SKERRY_HISTORIES", "150")), deadline=None)
 @given(st.lists(EVENTS, max_size=25))
 def test_the_index_equals_a_count_from_scratch_after_every_event(
     events: list[tuple[Any, ...]],

@@ -10,6 +10,7 @@ import { Failure, Loading } from "../notices.js";
 import { Bar } from "../marks.js";
 import { Conditions } from "../conditions.js";
 import { EdgeMap } from "../map.js";
+import { Graph } from "../graph.js";
 import { VirtualRows } from "../rows.js";
 import { Counts, GroupBy, edgeCells, filterOf } from "./fleet.js";
 import { WhyNot } from "./whynot.js";
@@ -43,6 +44,7 @@ export function Placement({ rest, query }) {
   const onWindow = useCallback((from, to) => setRange((known) => (known[0] === from && known[1] === to ? known : [from, to])), []);
   const lookup = useCallback((index) => ask("cell", { q, by, index, placement: { ws, name } }), [q, by, ws, name]);
   const asking = query.has("explain");
+  const drawn = query.get("show") === "graph";
   const why = () => requery({ explain: "yes" }, { replace: false });
   useKey("explain", "x", "Why is something not there?", why);
   const whyNot = asking && html`<${WhyNot} ws=${ws} name=${name} query=${query} stages=${data?.stages ?? []} rows=${data?.rows ?? []} />`;
@@ -53,8 +55,9 @@ export function Placement({ rest, query }) {
     <h1>Placement <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
     <p>${sentenceCase(data.sentence ?? "")}</p>
     ${error && html`<${Failure} status=${error} />`}
-    <p class="actions"><button type="button" onClick=${why}>Why not…</button> <${Link} class="action" to=${address(["whatif"], { ws, placement: name })}>What if…<//> <${Link} class="action" to=${address(["timeline"], { about: `${ws}/${name}` })}>Timeline<//></p>
+    <p class="actions"><button type="button" onClick=${why}>Why not…</button> <button type="button" aria-pressed=${drawn} onClick=${() => requery({ show: drawn ? "" : "graph" }, { replace: false })}>Graph</button> <${Link} class="action" to=${address(["whatif"], { ws, placement: name })}>What if…<//> <${Link} class="action" to=${address(["timeline"], { about: `${ws}/${name}` })}>Timeline<//></p>
     ${whyNot}
+    ${drawn && html`<section aria-labelledby="graph"><h2 id="graph">Graph</h2><${Graph} name=${name} stages=${data.stages ?? []} total=${data.total ?? matching} counts=${data.counts} /></section>`}
     <section aria-labelledby="stages"><h2 id="stages">Objects</h2><${Stages} stages=${data.stages} /></section>
     <${Problems} problems=${data.problems} />
     <section aria-labelledby="destinations"><h2 id="destinations">Destinations <span class="quiet">${count(data.total ?? matching)}</span></h2>
