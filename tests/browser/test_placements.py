@@ -26,7 +26,7 @@ def test_a_placement_shows_its_destinations_and_leads_to_them(signed_in: Tab) ->
 def test_the_graph_of_a_placement_says_in_words_what_it_draws(signed_in: Tab) -> None:
     page = signed_in.open(f"placements/{SHOP}/web")
     page.get_by_role("button", name="Graph").click()
-    drawn = page.get_by_role("region", name="Graph").get_by_role("img")
+    drawn = page.get_by_role("region", name="Drawing").get_by_role("img")
     expect(drawn).to_have_accessible_name(
         re.compile(r"^web selects \d+ objects? for 2 edges: 2 \w+$")
     )

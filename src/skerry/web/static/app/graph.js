@@ -56,7 +56,7 @@ export function Graph({ name, stages, total, counts }) {
   const place = (index, number) => middle + (index - (number - 1) / 2) * ROW;
   const width = left(3) + WIDTHS[3] + MARGIN;
   const words = `${name} selects ${counted(objects.length, "object")} for ${counted(total, "edge")}: ${states.map(({ key, word }) => `${count(counts[key])} ${word}`).join(", ") || "none yet"}`;
-  return html`<div class="wide graph" tabindex="0" role="region" aria-label="Graph"><svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" role="img" aria-label=${words}>
+  return html`<div class="wide graph" tabindex="0" role="region" aria-label="Drawing of the placement"><svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" role="img" aria-label=${words}>
     ${objects.map((_, index) => html`<${Line} key=${`s${index}`} column=${0} from=${middle} to=${place(index, objects.length)} />`)}
     ${objects.map((_, index) => html`<${Line} key=${`o${index}`} column=${1} from=${place(index, objects.length)} to=${middle} />`)}
     ${states.map(({ key }, index) => html`<${Line} key=${key} column=${2} from=${middle} to=${place(index, states.length)} />`)}
