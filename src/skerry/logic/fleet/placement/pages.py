@@ -69,14 +69,13 @@ def pages(
     removed: list[PageWrite[K]] = []
     for name in names:
         held, members = current.get(name), layout.get(name, [])
-        write = PageWrite(name, tuple(members))
         if not members and name != names[0]:
             if held is not None:
                 removed.append(PageWrite(name, None))
         elif name in giving:
-            shrinking[name] = write
+            shrinking[name] = PageWrite(name, tuple(members))
         elif held is None or members != list(held) or name in keepers:
-            receivers.append(write)
+            receivers.append(PageWrite(name, tuple(members)))
     usable = set(names)
     removed += [PageWrite(name, None) for name in current if name not in usable]
     # In the order of pages, so that a page which gives and keeps is written before it is relied on.
@@ -87,7 +86,10 @@ def pages(
 def _given_up(
     current: Mapping[str, Sequence[K]], layout: Mapping[str, Sequence[K]]
 ) -> tuple[set[str], set[str]]:
-    """Return the pages that give up what another one holds too, and those that keep it."""
+    """Return the pages that give up what another one has or gets, and those that keep it."""
+    held = sum(map(len, current.values()))
+    if current.keys() <= layout.keys() and len(set().union(*current.values())) == held:
+        return set(), set()  # nothing stands twice or moves: nearly always
     home = {each: name for name, members in layout.items() for each in members}
     giving: set[str] = set()
     keepers: set[str] = set()
