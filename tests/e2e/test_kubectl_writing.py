@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.kit.e2e.manifests import config_map, deployment, pod
@@ -259,3 +260,26 @@ def test_debug_adds_an_ephemeral_container(kubectl: Kubectl) -> None:
     kubectl("debug", "solo", "--image=registry.example/tools:1", "-c", "tools", "--attach=false")
     containers = kubectl.json("get", "pod", "solo")["spec"]["ephemeralContainers"]
     assert containers[0]["name"] == "tools"
+
+
+def test_a_kustomization_is_applied_again_and_deleted_as_one(
+    kubectl: Kubectl, tmp_path: Path
+) -> None:
+    base, overlay = tmp_path / "base", tmp_path / "prod"
+    for folder in (base, overlay):
+        folder.mkdir()
+    manifest = deployment("web")
+    (base / "web.yaml").write_text(json.dumps(manifest))
+    made = {"resources": ["web.yaml"], "configMapGenerator": [{"name": "c", "literals": ["a=1"]}]}
+    (base / "kustomization.yaml").write_text(json.dumps(made))
+    count = {"name": "web", "count": 7}
+    wanted = {"resources": ["../base"], "namePrefix": "prod-", "replicas": [count]}
+    (overlay / "kustomization.yaml").write_text(json.dumps(wanted))
+    first = kubectl("apply", "-k", str(overlay)).out.splitlines()
+    assert [line.split()[1] for line in first] == ["created", "created"]
+    again = kubectl("apply", "-k", str(overlay), "--server-side", "--force-conflicts").out
+    assert again.count("serverside-applied") == 2
+    assert kubectl("diff", "-k", str(overlay)).out == ""
+    replicas = kubectl("get", "deployment", "prod-web", "-o", "jsonpath={.spec.replicas}").out
+    assert replicas == "7"
+    assert kubectl("delete", "-k", str(overlay)).out.count("deleted") == 2

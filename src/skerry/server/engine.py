@@ -25,7 +25,7 @@ from skerry.api.errors import (
     ServiceUnavailable,
 )
 from skerry.api.keys import PLAIN
-from skerry.api.kinds import ResourceInfo
+from skerry.api.kinds import GroupVersion, ResourceInfo
 from skerry.kit.clock import SystemClock
 from skerry.kit.log import Logger
 from skerry.logic.machinery.durations import DurationError, parse_duration
@@ -58,6 +58,7 @@ _CREATING = frozenset(("update", "patch"))
 
 # What runs something in a pod needs ``create``, however it is asked for: a WebSocket begins with
 # a GET, and whoever may only read must not execute.
+_METHODLESS = frozenset(("", "healthz", "livez", "readyz"))
 _EXECUTING = frozenset(("exec", "attach", "portforward"))
 _LASTING = _EXECUTING | {"log", "proxy"}
 
@@ -358,9 +359,9 @@ class Engine:
     async def _path(
         self, request: Request, info: RequestInfo, types: TypeSet, user: User
     ) -> Answer:
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed
         path = info.path.rstrip("/") or "/"
+        if request.method not in ("GET", "HEAD") and self._reads_only(path, types):
+            raise MethodNotAllowed
         handler = self._handlers.paths.get(path)
         if handler is None:
             handler = self._handlers.trees.get("/" + path.split("/", 2)[1])
@@ -374,6 +375,19 @@ class Engine:
         if path == "/openapi/v3" and self._handlers.aggregated is not None:
             return self._handlers.aggregated.with_index(answer, types)
         return answer
+
+    def _reads_only(self, path: str, types: TypeSet) -> bool:
+        """Tell whether a path refuses methods that write; some answer as to a GET, as in
+        Kubernetes, and what is not there is not found."""
+        first, *rest = path.split("/")[1:]
+        if first in _METHODLESS or (first == "apis" and len(rest) < 2):
+            return False
+        if first == "apis" or (first == "api" and rest):
+            place = GroupVersion("", rest[0]) if first == "api" else GroupVersion(*rest[:2])
+            served = types.by_group_version.get(place, ())
+            return bool(served) and not any(each.custom for each in served)
+        known = ("api", "openapi", "version", "metrics")
+        return first in known or path in self._handlers.paths or f"/{first}" in self._handlers.trees
 
     def _paths(self, types: TypeSet) -> Iterator[str]:
         yield from self._handlers.paths

@@ -114,7 +114,7 @@ class Plain:
             "service": {"name": "zoo", "namespace": "default", "port": found.port},
             **spec,
         }
-        body = {"metadata": {"name": "v1.zoo.example.com"}, "spec": wanted}
+        body = {"metadata": {"name": f"v1.{wanted['group']}"}, "spec": wanted}
         await self.client.create(API_SERVICES, body)
 
     async def condition(self, reason: str) -> Object:

@@ -23,7 +23,8 @@ from skerry.server.http.message import Answer, Response
 from skerry.server.offload.offload import Offload
 from skerry.server.preparation.draft import Draft
 from skerry.server.preparation.pipeline import Mutation, Preparation
-from skerry.server.request.call import Call
+from skerry.server.request.body import decode_body
+from skerry.server.request.call import Call, member
 from skerry.server.request.options import WriteOptions, write_options
 from skerry.server.request.visibility import is_narrow, refuse_unseen
 from skerry.server.rest.read import Reader
@@ -117,11 +118,25 @@ class Writer:
         try:
             written = await self.change(call, options, work, name="update")
         except NotFound:
-            if call.info.subresource or not _may_begin_by_update(call):
+            if call.info.subresource:
+                raise
+            self._refuse_another(call)
+            if not _may_begin_by_update(call):
                 raise
             call.require("create")
             written = await self.create_object(call, options, work)
         return await self.answer(call, written)
+
+    def _refuse_another(self, call: Call) -> None:
+        """Refuse to put in the place of an object that is gone what was read from it."""
+        request = call.request
+        media = request.headers.get("content-type", "")
+        if self._offload.is_heavy(request.body, media):
+            return
+        uid = member(decode_body(request.body, media), "metadata", "uid")
+        if uid and isinstance(uid, str):
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+            raise Conflict.of(call.group, call.resource.info.resource, call.info.name, why)
 
     # -- shared by all -----------------------------------------------------------------------
 

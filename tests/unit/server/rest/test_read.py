@@ -301,6 +301,22 @@ async def test_methods_a_path_does_not_take_are_refused() -> None:
 
 
 @virtual
+async def test_some_paths_answer_whatever_the_method_as_in_kubernetes() -> None:
+    async with serving() as server:
+        for path, status in (
+            ("/", 200),
+            ("/apis", 200),
+            ("/apis/apps", 200),
+            ("/apis/apps/v1", 405),
+            ("/apis/apps/v9", 404),
+            ("/api/v1", 405),
+            ("/nowhere", 404),
+        ):
+            for method in ("POST", "DELETE"):
+                assert (await server.request(method, path, {})).status == status, (method, path)
+
+
+@virtual
 async def test_a_type_without_namespaces_has_no_path_in_one() -> None:
     async with serving() as server:
         assert (await server.get("/api/v1/namespaces/default/nodes")).status == 404

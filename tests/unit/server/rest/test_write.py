@@ -341,6 +341,21 @@ async def test_an_update_meant_for_another_life_conflicts() -> None:
 
 
 @virtual
+async def test_what_was_read_from_an_object_that_is_gone_does_not_take_its_place() -> None:
+    async with serving() as server:
+        # Endpoints would be created by an update.
+        for kind in ("configmaps", "endpoints"):
+            path = f"/api/v1/namespaces/default/{kind}"
+            read = (await server.create(path, {"metadata": {"name": "gone"}})).body
+            await server.delete(f"{path}/gone")
+            reply = await server.put(f"{path}/gone", read)
+            uid = read["metadata"]["uid"]
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+            shown = f'Operation cannot be fulfilled on {kind} "gone": {why}'
+            assert (reply.status, reply.body["message"]) == (409, shown)
+
+
+@virtual
 async def test_an_update_that_changes_nothing_leaves_the_revision() -> None:
     async with serving() as server:
         made = (await server.create(MAPS, config_map("c", a="1"))).body

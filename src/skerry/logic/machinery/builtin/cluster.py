@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
 from skerry.api.errors import FieldError
@@ -30,7 +30,14 @@ from skerry.logic.machinery.builtin.rules import (
     text_at,
     truth_at,
 )
-from skerry.logic.machinery.names import dns1123_label, label_value, path_segment, qualified_name
+from skerry.logic.machinery.names import (
+    dns1035_label,
+    dns1123_label,
+    dns1123_subdomain,
+    label_value,
+    path_segment,
+    qualified_name,
+)
 from skerry.logic.machinery.schema.lists import repetitions
 
 _PREEMPTION = ("PreemptLowerPriority", "Never")
@@ -245,6 +252,57 @@ def _certificate_update_errors(new: Object, old: Object) -> Errors:
 # Aggregated API servers.
 
 
+def _api_service_errors(obj: Object) -> Errors:
+    return [*_api_service_names(obj), *_api_service_clients(obj.get("spec") or {})]
+
+
+def _api_service_names(obj: Object) -> Iterator[FieldError]:
+    spec = obj.get("spec") or {}
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    wanted, name = f"{version}.{group}", obj["metadata"].get("name") or ""
+    if name != wanted:
+        why = f'must be `spec.version+"."+spec.group`: "{wanted}"'
+        yield FieldError.invalid("metadata.name", name, why)
+    if not group and version != "v1":
+        why = "only v1 may have an empty group and it better be legacy kube"
+        yield FieldError.required("spec.group", why)
+    if group:
+        yield from (
+            FieldError.invalid("spec.group", group, why) for why in dns1123_subdomain(group)
+        )
+    for why in dns1035_label(version):
+        yield FieldError.invalid("spec.version", version, why)
+    for field, limit in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        priority = spec.get(field) or 0
+        if not 0 < priority <= limit:
+            why = f"must be positive and less than {limit}"
+            yield FieldError.invalid(f"spec.{field}", priority, why)
+
+
+def _api_service_clients(spec: Object) -> Iterator[FieldError]:
+    service, bundle = spec.get("service"), spec.get("caBundle") or ""
+    careless = bool(spec.get("insecureSkipTLSVerify"))
+    if service is None:
+        if bundle:
+            size = len(bundle) * 3 // 4 - bundle[-2:].count("=")
+            why = "local APIServices may not have a caBundle"
+            yield FieldError.invalid("spec.caBundle", f"{size} bytes", why)
+        if careless:
+            why = "local APIServices may not have insecureSkipTLSVerify"
+            yield FieldError.invalid("spec.insecureSkipTLSVerify", True, why)
+        return
+    for field in ("namespace", "name"):
+        if not service.get(field):
+            yield FieldError.required(f"spec.service.{field}")
+    port = service.get("port") or 0
+    if not 1 <= port <= 65535:
+        why = "port is not valid: must be between 1 and 65535, inclusive"
+        yield FieldError.invalid("spec.service.port", port, why)
+    if careless and bundle:
+        why = "may not be true if caBundle is present"
+        yield FieldError.invalid("spec.insecureSkipTLSVerify", True, why)
+
+
 def _default_api_service(service: Object) -> None:
     where = member(service, "spec", "service")
     if where is not None:
@@ -296,6 +354,8 @@ RULES: RuleTable = {
         default=_default_api_service,
         prepare_create=fresh_status,
         check_name=path_segment,
+        validate_create=_api_service_errors,
+        validate_update=lambda new, _: _api_service_errors(new),
         counts_generation=False,
     ),
     GroupResource("node.k8s.io", "runtimeclasses"): Rules(

@@ -190,9 +190,41 @@ def test_a_node_of_which_nothing_is_known_says_so_in_empty_fields() -> None:
     assert set(status["nodeInfo"].values()) == {""}
 
 
-def test_an_aggregated_server_is_reached_by_https_unless_it_says_otherwise() -> None:
-    kind = resource("apiservices", "apiregistration.k8s.io")
-    where = {"name": "a", "namespace": "b"}
-    spec: Object = {"group": "g.example", "version": "v1", "service": where}
-    made = created(kind, named(kind, spec=spec))
-    assert made["spec"]["service"]["port"] == 443
+_MUST_BE = 'must be `spec.version+"."+spec.group`'
+_CARELESS = "spec.insecureSkipTLSVerify: Invalid value: true"
+_PORTS = "must be between 1 and 65535, inclusive"
+API_SERVICES = resource("apiservices", "apiregistration.k8s.io")
+
+
+def test_an_api_service_is_called_by_what_it_serves_and_leads_somewhere() -> None:
+    spec = {
+        "group": "example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 15,
+        "service": {"namespace": "ns", "name": "s"},
+    }
+    good = merged(named(API_SERVICES, spec=spec), {"metadata": {"name": "v1.example.com"}})
+    assert errors_of(API_SERVICES, good) == []
+    assert created(API_SERVICES, good)["spec"]["service"]["port"] == 443
+    assert errors_of(API_SERVICES, merged(good, {"metadata": {"name": "other"}})) == [
+        f'metadata.name: Invalid value: "other": {_MUST_BE}: "v1.example.com"'
+    ]
+    bare = {"metadata": {"name": "v1."}, "spec": {"version": "v1"}}
+    local = merged(named(API_SERVICES), bare)
+    local["spec"] = {"version": "v1", "caBundle": "YWI=", "insecureSkipTLSVerify": True}
+    assert errors_of(API_SERVICES, local) == [
+        "spec.groupPriorityMinimum: Invalid value: 0: must be positive and less than 20000",
+        "spec.versionPriority: Invalid value: 0: must be positive and less than 1000",
+        'spec.caBundle: Invalid value: "2 bytes": local APIServices may not have a caBundle',
+        f"{_CARELESS}: local APIServices may not have insecureSkipTLSVerify",
+    ]
+    lost = {"service": {"namespace": "", "name": "", "port": 70000}, "caBundle": "YWI="}
+    assert errors_of(
+        API_SERVICES, merged(good, {"spec": {**lost, "insecureSkipTLSVerify": True}})
+    ) == [
+        "spec.service.namespace: Required value",
+        "spec.service.name: Required value",
+        f"spec.service.port: Invalid value: 70000: port is not valid: {_PORTS}",
+        f"{_CARELESS}: may not be true if caBundle is present",
+    ]
