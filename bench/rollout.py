@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pyroaring import BitMap
 
 from bench.report import Row
-from bench.rollout_hub import restarted, staged
+from bench.rollout_hub import restarted, staged, wide
 from skerry.logic.fleet.rollout.advance import advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign
 from skerry.logic.fleet.rollout.judging import Judging, Seen
@@ -60,6 +60,7 @@ def run() -> list[Row]:
         _row(f"{slots} report at once → verdicts", judged, "s", _MAX_GATE_SECONDS),
         _row(f"memory of the judge, {slots}", megabytes, "MB", _MAX_MEGABYTES),
         staged(),
+        wide(),
         *restarted(),
     ]
 

@@ -84,7 +84,12 @@ class RolloutHub(Hub):
         else:
             await self.shop.create(PLACEMENT_REVISIONS, obj)
 
-    async def judge(self, bad: set[str] | None = None, absent: set[str] | None = None) -> None:
+    async def judge(
+        self,
+        bad: set[str] | None = None,
+        absent: set[str] | None = None,
+        pause_seconds: float = 1.0,
+    ) -> None:
         """Judge everybody now: those named by their edges are bad or absent, all others good."""
         status = (await self.rollout())["status"]
         slots = {e["syncTargetName"]: e for e in await self.entries() if "slot" in e}
@@ -102,7 +107,7 @@ class RolloutHub(Hub):
         )
         patch = {"status": {"verdicts": written_verdicts(verdicts, 0)}}
         await self.shop.patch(ROLLOUTS, "web", patch, subresource="status")
-        await asyncio.sleep(1)
+        await asyncio.sleep(pause_seconds)
 
     @property
     def shop(self) -> Any:
