@@ -178,6 +178,41 @@ async def test_who_leaves_does_so_at_its_pace_with_every_controller_real() -> No
         assert len(await hub.entries()) == 1
 
 
+@pytest.mark.parametrize("killed", [*CHAIN, "history"])
+@virtual
+async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str) -> None:
+    """One controller alone dies at any moment, and begins anew; the others go on."""
+    random = Random(killed)
+    hub = ChainHub()
+    hub.bad.add("broken")
+    others = [name for name in (*CHAIN, "history") if name != killed]
+    async with hub.running("shop", "imw"), hub.synced(), hub.controlled(*others):
+
+        async def die(times: int) -> None:
+            for _ in range(times):
+                async with hub.controlled(killed):
+                    await hub.settle(random.uniform(0.5, 6))
+
+        await hub.fleet(4)
+        await hub.write("one")
+        await hub.place(WORKLOAD, "web", equal(env="prod"), namespaceSelector=equal(goes="out"))
+        await hub.roll_out(**QUICK)
+        for page in ("two", "broken"):
+            await die(3)
+            async with hub.controlled(killed):
+                await hub.settle(30)
+            await hub.write(page)
+        await die(8)
+        async with hub.controlled(killed):
+            await hub.settle(60)
+        assert await hub.phase() == "RolledBack"
+        assert set(running(hub).values()) == {"two"}
+        assert {edge for edge, ran in hub.ran.items() if "broken" in ran} == {"e1"}
+        found = (await hub.shop.list(PLACEMENT_REVISIONS)).items
+        verdicts = {each["spec"]["number"]: each["status"]["verdict"] for each in found}
+        assert verdicts == {1: "Good", 2: "Good", 3: "Bad"}
+
+
 # Every controller is real, for an hour of virtual time.
 @pytest.mark.parametrize("seed", seeds_of(20))
 @virtual

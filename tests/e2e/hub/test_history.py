@@ -106,6 +106,9 @@ def _story(shell: Shell) -> None:
     assert "not come yet" in at(
         "root:shop", "skerry explain placement web --at 2999-01-01T00:00:00Z", code=1
     )
+    unread = at("root:shop", "skerry history placement web --audit-log none.log 2>&1")
+    assert "none.log: No such file or directory: users are as the records have them" in unread
+    assert len(unread.splitlines()) == len(story()) + 2
     name = second["metadata"]["name"]
     edit = f'kubectl patch dr {name} --type merge -p \'{{"change":"Joined"}}\''
     assert "never changes" in at("root:shop", edit, code=1)

@@ -1,7 +1,7 @@
 """One bad image and twenty edges: the canary fails, everything returns, the history tells it.
 
-A hub, its controllers and the edges are processes; the edges' servers and syncers are real and
-share one, and only their nodes are played.
+A hub, each of its controllers and the edges are processes; the edges' servers and syncers are real
+and share one, and only their nodes are played.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[3]
 NAMES = [f"e{number}" for number in range(1, 21)]
 AWAY = NAMES[15:]
 BROKEN = "no-such-image"
+CONTROLLERS = ("mailbox", "placement-translator", "history", "edge-scheduler", "summarizer")
 
 
 def workload(image: str) -> list[Raw]:
@@ -120,28 +121,39 @@ def running_edges(hub: Hub, folder: Path) -> Iterator[Edges]:
 
 
 class Controllers:
-    """The process of all controllers."""
+    """The controllers, each a process of its own."""
 
-    def __init__(self, hub: Hub, log: Path) -> None:
+    def __init__(self, hub: Hub, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
         where = ("--espw-path", "root:espw", "--kubeconfig", str(hub.kubeconfig))
         self._command = [SKERRY, "controllers", *where, "--no-leader-elect"]
         self._command += ["--server-bind-address", "127.0.0.1:0"]
-        self._log = log
-        self._process = self._started()
+        self._processes = {name: self._started(name) for name in CONTROLLERS}
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
-            return subprocess.Popen(self._command, stdout=log, stderr=log)
+    def _started(self, name: str) -> subprocess.Popen[bytes]:
+        with (self._folder / name).open("ab") as log:
+            return subprocess.Popen([*self._command, "--only", name], stdout=log, stderr=log)
 
-    def kill(self) -> None:
-        """End all of them as a power switch would, and start them again."""
-        self._process.kill()
-        self._process.wait(timeout=60)
-        self._process = self._started()
+    def _starts(self, name: str) -> int:
+        return (self._folder / name).read_text().count('"starting workers"')
+
+    def kill(self, name: str) -> None:
+        """End one as a power switch would, and start it again; returns when it works.
+
+        That of history has no workers that it could log: it looks at everything every so often.
+        """
+        before = self._starts(name)
+        self._processes[name].kill()
+        self._processes[name].wait(timeout=60)
+        self._processes[name] = self._started(name)
+        eventually(lambda: self._starts(name) > before or not before, wanted=True)
 
     def stop(self) -> None:
-        self._process.terminate()
-        assert self._process.wait(timeout=60) == 0, self._log.read_text()
+        for process in self._processes.values():
+            process.terminate()
+        for name, process in self._processes.items():
+            assert process.wait(timeout=60) == 0, (self._folder / name).read_text()
 
 
 class Shop:
@@ -185,7 +197,7 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
     shell = Shell(hub.kubeconfig, tmp_path / "home", ROOT)
     with ExitStack() as stack:
         stack.callback(hub.stop)
-        controllers = Controllers(hub, tmp_path / "controllers.log")
+        controllers = Controllers(hub, tmp_path / "controllers")
         stack.callback(controllers.stop)
         edge_api = binding("bind-espw", "root:espw", "edge.kcp.io")
         rings = {name: "canary" if name == "e1" else "rest" for name in NAMES}
@@ -203,13 +215,16 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         edges.say(f"offline {' '.join(AWAY)}")
         shop.rolled(absent=5)
         shop("kubectl -n shop set image deployment/web w=web:2")
+        for name in CONTROLLERS[:3]:
+            controllers.kill(name)
         shop.rolled(phase="Completed", stable=2)
         eventually(lambda: edges.running("web:2"), wanted=set(NAMES) - set(AWAY))
 
-        # A bad one stays with the canary, also when everybody who judges is killed meanwhile.
+        # A bad one stays with the canary, also when who decides and who judges is killed meanwhile.
         shop(f"kubectl -n shop set image deployment/web w={BROKEN}")
         eventually(lambda: edges.running(BROKEN), wanted={"e1"})
-        controllers.kill()
+        for name in CONTROLLERS[3:]:
+            controllers.kill(name)
         shop.rolled(phase="RolledBack", target=3, stable=2)
         assert shop.revisions()["e1"] == 2
         verdicts = shop("kubectl get placementrevisions -o jsonpath='{.items[*].status.verdict}'")
