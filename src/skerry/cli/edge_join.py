@@ -20,7 +20,7 @@ import click
 from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import Forbidden, NotFound
-from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.app import edge_identity as identity
 from skerry.app import edge_join
@@ -164,6 +164,16 @@ class _Enlisting:
             wait_seconds=self.wait_seconds,
         )
 
+    async def whose(self, mailbox: str) -> str:
+        """Return in words whose mailbox has an address; empty when this hub has it no longer."""
+        base, _, cluster = mailbox.rpartition("/clusters/")
+        if base != self.access.base:
+            return f"another hub, {base}"
+        for workspace in (await self.access.at(self.flags["espw"]).list(WORKSPACES)).items:
+            if workspace["spec"].get("cluster") == cluster:
+                return "another SyncTarget of this hub"
+        return ""
+
     async def credential(self, edge: EdgeName) -> Object:
         """Return the kubeconfig by which the edge begins."""
         terms = identity.CredentialTerms(approved=not self.flags["require_approval"])
@@ -204,14 +214,19 @@ def _join_embedded(name: str, labels: tuple[str, ...], flags: dict[str, Any], ou
 
 
 async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> None:
-    """Run the edge's syncer; one that runs for this very mailbox is left alone."""
+    """Run the edge's syncer; one that runs for this very mailbox is left alone.
+
+    Where that of before is gone with its SyncTarget, the edge goes over to the new one with what
+    it runs. From one that is still there it is not taken away.
+    """
     syncer, mailbox = edge.syncer, f"{hub.access.base}/clusters/{found.mailbox}"
     if syncer.mailbox not in ("", mailbox):
-        raise CommandFailed(
-            1,
-            f"edge {edge.name} has joined {syncer.mailbox}, another hub or another SyncTarget; "
-            f"first: skerry edge delete {edge.name}",
-        )
+        whose = await hub.whose(syncer.mailbox)
+        if whose:
+            raise CommandFailed(
+                1, f"edge {edge.name} belongs to {whose}; first: skerry edge delete {edge.name}"
+            )
+        await asyncio.to_thread(syncer.stop)
     if not syncer.mailbox or not syncer.process.running:
         beats = hub.flags["heartbeat_seconds"]
         flags = [] if beats is None else ["--heartbeat-seconds", str(beats)]

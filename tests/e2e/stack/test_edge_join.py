@@ -85,6 +85,22 @@ def test_one_command_makes_an_edge_and_has_it_join(machine: Machine) -> None:
     assert machine.run("kubectl", "config", "current-context") == before, "it is still the hub's"
 
 
+def test_an_edge_goes_over_to_a_new_sync_target_once_the_old_one_is_gone(machine: Machine) -> None:
+    machine.run("kubectl", "ws", "create", "other", "--ignore-existing")
+    said = machine.skerry("edge", "join", "berlin", "--imw", "root:imw:other", code=1)
+    assert said.splitlines()[-1] == (
+        "skerry edge join: edge berlin belongs to another SyncTarget of this hub; "
+        "first: skerry edge delete berlin"
+    )
+    machine.run("kubectl", "delete", "workspace", "other")
+    record = Path(machine.environment["HOME"]) / ".skerry/edges/berlin/processes.json"
+    before = record.read_text()
+    machine.run("kubectl", "delete", "synctarget", "berlin")
+    assert "edge berlin has joined" in machine.skerry("edge", "join", "berlin", "env=test")
+    assert machine.fleet()["berlin"]["state"] == "Ready"
+    assert record.read_text() == before, "what runs there goes on running"
+
+
 def _syncer(machine: Machine) -> int:
     record = Path(machine.environment["HOME"]) / ".skerry/edges/berlin/syncer/process.json"
     pid: int = json.loads(record.read_text())["server"][0]
