@@ -265,6 +265,12 @@ def test_without_a_hub_it_is_said_where_to_look(tmp_path: Path, programs: Path) 
     assert "See skerry status" in said.err
 
 
+def test_kubectl_finds_the_hub_of_its_own_age(visitor: Person) -> None:
+    said = visitor("kubectl version")
+    assert "Server Version: v1.32." in said.out
+    assert said.err == "", "it warns of versions that differ by more than one"
+
+
 def test_help_is_no_failure(visitor: Person) -> None:
     assert "prep-for-cluster NAME KEY=VALUE" in visitor("kubectl kubestellar -h").out
 
