@@ -156,8 +156,9 @@ def _in_context(cause: Cause, seen: Seen) -> Cause:
 
 def inert(live: Raw | None) -> str:
     """Return what a row of ``present`` says has no effect at its edge, as a cause."""
-    notes = _map(_map(live or {}, "metadata"), "annotations")
-    message = _text(notes, NOT_ENFORCED)
+    # Asked of every object that is written back, and nearly none has notes.
+    notes = live["metadata"].get("annotations") if live else None
+    message = _text(notes, NOT_ENFORCED) if notes else ""
     return Cause("NotEnforced", message).text if message else ""
 
 
