@@ -124,6 +124,13 @@ class WorkQueue(Generic[K]):
             raise QueueFull(f"queue {self.name!r}: over {self._capacity} keys are delayed")
         self._later[key] = _Later(loop.call_at(due, self._come, key), due)
 
+    def hasten(self) -> None:
+        """Have every delayed key worked on soon: what it waits for may have come about."""
+        later, self._later = self._later, {}
+        for key, waiting in later.items():
+            waiting.handle.cancel()
+            self.add(key)
+
     def retry(self, key: K) -> float:
         """Have *key* worked on again after its failure; returns the delay in seconds."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1

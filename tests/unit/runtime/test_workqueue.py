@@ -151,3 +151,19 @@ async def test_no_key_is_lost_nor_worked_on_twice_at_once(
         queue.shut_down()
     assert last_work.keys() == last_add.keys()
     assert all(last_work[key] >= last_add[key] for key in last_add)
+
+
+@virtual
+async def test_what_is_delayed_can_be_hastened_and_comes_once() -> None:
+    queue: WorkQueue[str] = WorkQueue("q")
+    queue.add_after("a", 60)
+    queue.add_after("b", 5)
+    queue.add("c")
+    queue.hasten()
+    queue.hasten()
+    found = [await queue.get() for _ in range(3)]
+    assert sorted(found) == ["a", "b", "c"]
+    for key in found:
+        queue.done(key)
+    await asyncio.sleep(120)
+    assert (queue.idle, queue.delayed) == (True, 0)

@@ -3,13 +3,18 @@
 A syncer may run elsewhere than its edge. Of an edge that does not answer it knows nothing, and what
 it reported before must not count for longer than if it had gone, too.
 
+After a silence the hub first hears what has changed meanwhile, as far as that is said within
+seconds: what was reported before counts again the moment that the edge is heard of.
+
 A renewal is a small patch of a small object, because on a thin line it is most of what an idle
 edge ever says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from skerry.api.edge import EDGE_FIELD_MANAGER, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.api.errors import ApiError, NotFound
@@ -28,6 +33,8 @@ from skerry.runtime.transport import TransportError
 
 # An edge that answers again is heard of within this time.
 _RETRY_SECONDS = 1.0
+# Nearly always all is said in less; an edge with very much to say is heard of nevertheless.
+_CATCH_UP_SECONDS = 5.0
 _LEASE = Target(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
 
 
@@ -41,11 +48,14 @@ class Heartbeat:
         ids: IdSource,
         metrics: SyncerMetrics,
         edge_answers: Callable[[], bool],
+        reported: Callable[[], Awaitable[None]],
     ) -> None:
+        """*reported* returns when the hub has heard how everything at the edge fares."""
         self._hub = hub
         self._settings = settings
         self._ids = ids
         self._edge_answers = edge_answers
+        self._reported = reported
         self._executor = Executor(hub, EDGE_FIELD_MANAGER, metrics=metrics.runtime)
         self._counted = metrics.heartbeats
         # A hub that comes back hears of us within seconds, but not from everybody at once.
@@ -56,24 +66,37 @@ class Heartbeat:
 
     async def run(self) -> None:
         """Beat until cancelled."""
-        failures = 0
+        failures, silent = 0, True
         while True:
             if not self._edge_answers():
+                silent = True
                 self._log.debug("no heartbeat: the edge does not answer")
                 await self._hub.clock.sleep(min(_RETRY_SECONDS, self._settings.heartbeat_seconds))
                 continue
             try:
+                if silent:
+                    await self._catch_up()
                 await self._beat()
-                failures = 0
+                failures, silent = 0, False
                 self._counted.labels("sent").inc()
                 # A little early, each syncer in its own way, so that a fleet spreads out.
                 delay = self._settings.heartbeat_seconds * (1.0 - 0.1 * self._ids.fraction())
             except (ApiError, TransportError) as error:
-                failures += 1
+                failures, silent = failures + 1, True
                 self._counted.labels("failed").inc()
                 self._log.debug("heartbeat failed", attempt=failures, error=error)
                 delay = self._backoff.seconds(failures, self._ids)
             await self._hub.clock.sleep(delay)
+
+    async def _catch_up(self) -> None:
+        """Have the hub hear what it missed; where nobody was ever heard of, it missed nothing."""
+        try:
+            await self._hub.get(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
+        except NotFound:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
+                await self._reported()
 
     async def _beat(self) -> None:
         now, identity = rfc3339_micro(self._hub.clock.now()), self._settings.identity

@@ -103,7 +103,9 @@ class Session:
         self._upsync = UpsyncWatches(self.state, self._edge_factory)
         self._reporting = Reporting(self.state, self._upsync.unknown_types)
         witness = self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds)
-        self._heartbeat = Heartbeat(hub, settings, ids, metrics, lambda: witness.answers)
+        self._heartbeat = Heartbeat(
+            hub, settings, ids, metrics, lambda: witness.answers, self._reported
+        )
         self._edge_witness.changed.connect(self._over.set)
         self._events = EventHandlers(
             self.state, self._upsync, report=self._reporting.changed, end=self._over.set
@@ -140,6 +142,16 @@ class Session:
             await self._over.wait()
             for task in working:
                 task.cancel()
+
+    async def _reported(self) -> None:
+        """Wait until the hub has heard how what is here fares now."""
+        s = self.state
+        await s.config.informer.wait_synced()
+        await s.mailbox.wait_synced()
+        await s.down.wait_idle()
+        # Reports that found no hub try again at longer and longer intervals.
+        s.back.hasten()
+        await s.back.wait_idle()
 
     def _controllers(self) -> Iterator[Controller[ObjectRef, Any]]:
         """Yield the three controllers: observe, decide, execute."""

@@ -48,9 +48,17 @@ class Beating:
         self.hub, self.metrics, self.edge_answers = hub, SyncerMetrics(), True
         settings = SyncerSettings(name="florin", identity="me", heartbeat_seconds=30.0)
         client = Client(hub, clock=LoopClock())
+        # Set while nothing is left to be reported.
+        self.all_said = asyncio.Event()
+        self.all_said.set()
+        self.asked = 0
         self.heartbeat = Heartbeat(
-            client, settings, SeededIds(1), self.metrics, lambda: self.edge_answers
+            client, settings, SeededIds(1), self.metrics, lambda: self.edge_answers, self._reported
         )
+
+    async def _reported(self) -> None:
+        self.asked += 1
+        await self.all_said.wait()
 
     def counted(self, result: str) -> float:
         registry, labels = self.metrics.runtime.registry, {"result": result}
@@ -129,3 +137,37 @@ async def test_a_lease_that_somebody_removed_is_made_anew() -> None:
         lease = here.hub.lease
         assert lease is not None
         assert lease["spec"]["leaseDurationSeconds"] == 60
+
+
+@virtual
+async def test_after_a_silence_the_hub_hears_first_what_it_missed() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        assert here.asked == 0, "the hub knew nothing that could be outdated"
+        await asyncio.sleep(120)
+        assert here.asked == 0, "there was no silence"
+        here.hub.away = True
+        await asyncio.sleep(300)
+        assert here.asked == 0, "there is nobody to tell"
+        here.all_said.clear()
+        here.hub.away = False
+        while not here.asked:
+            await asyncio.sleep(0.1)
+        sent = here.counted("sent")
+        await asyncio.sleep(3)
+        assert here.counted("sent") == sent, "what it reported before must not count yet"
+        here.all_said.set()
+        await asyncio.sleep(0.1)
+        assert here.counted("sent") == sent + 1
+
+
+@virtual
+async def test_an_edge_with_very_much_to_say_is_heard_of_nevertheless() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        here.edge_answers = False
+        await asyncio.sleep(60)
+        here.all_said.clear()
+        sent, here.edge_answers = here.counted("sent"), True
+        await asyncio.sleep(10)
+        assert here.counted("sent") == sent + 1

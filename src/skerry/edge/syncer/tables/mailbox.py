@@ -40,6 +40,9 @@ class Mailbox(Protocol):
     def synced(self, kind: GroupResource) -> bool:
         """Tell whether a type was read completely in this session."""
 
+    async def wait_synced(self) -> None:
+        """Wait until every type that is followed was read completely."""
+
     def revision(self, kind: GroupResource) -> int:
         """Return how far the hub's history of a type has been read."""
 
@@ -93,6 +96,10 @@ class WatchedMailbox:
     def synced(self, kind: GroupResource) -> bool:
         found = self._types.get(kind)
         return found is not None and found.informer.synced.is_set()
+
+    async def wait_synced(self) -> None:
+        for found in list(self._types.values()):
+            await found.informer.wait_synced()
 
     def revision(self, kind: GroupResource) -> int:
         found = self._types.get(kind)
