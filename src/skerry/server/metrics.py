@@ -118,10 +118,7 @@ class ServerMetrics:
             "Audit events of refused or anonymous requests left out because there were too many.",
         )
         self.authentication_attempts = Counter(
-            registry,
-            "authentication_attempts_total",
-            "Requests by what became of their credentials: success, failure without any, or error.",
-            ("result",),
+            registry, "authentication_attempts_total", "Authentications by result.", ("result",)
         )
         self._register_readings(registry, flow)
 
@@ -192,8 +189,9 @@ class ServerMetrics:
             self.request_seconds.observe(seconds, labels)
 
     def identified(self, request: Request, user: User | None, code: int) -> None:
-        """Count whether it became known who sent a request; others were refused for that, or
-        before anybody looked."""
+        """Count whether it became known who sent a request: success, failure where it showed no
+        credentials, error where they do not hold. Otherwise it was refused before anybody looked.
+        """
         if user is not None:
             self.authentication_attempts.inc(_SUCCESS)
         elif code == 401:

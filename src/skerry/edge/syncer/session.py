@@ -102,10 +102,8 @@ class Session:
         )
         self._upsync = UpsyncWatches(self.state, self._edge_factory)
         self._reporting = Reporting(self.state, self._upsync.unknown_types)
-        witness = self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds)
-        self._heartbeat = Heartbeat(
-            hub, settings, ids, metrics, lambda: witness.answers, self._reported
-        )
+        self._edge_witness = EdgeWitness(edge, settings.heartbeat_seconds)
+        self._heartbeat = Heartbeat(hub, settings, ids, metrics, self._answers, self._reported)
         self._edge_witness.changed.connect(self._over.set)
         self._events = EventHandlers(
             self.state, self._upsync, report=self._reporting.changed, end=self._over.set
@@ -142,6 +140,9 @@ class Session:
             await self._over.wait()
             for task in working:
                 task.cancel()
+
+    def _answers(self) -> bool:
+        return self._edge_witness.answers
 
     async def _reported(self) -> None:
         """Wait until the hub has heard how what is here fares now."""
