@@ -152,7 +152,8 @@ async def test_a_scheduler_that_dies_anywhere_changes_no_slice_without_a_record(
         assert await hub.store.revision() == revision, "what did not change is not recorded"
 
 
-@pytest.mark.parametrize("seed", _FEW)
+# With these a namesake is taken over, and a record before a checkpoint is repeated after it.
+@pytest.mark.parametrize("seed", sorted({*_FEW, 13, 25}))
 @virtual
 async def test_slices_that_somebody_edits_are_restored_and_the_story_holds(seed: int) -> None:
     hub = Hub(seed, Rates())

@@ -109,6 +109,9 @@ class Story:
     is_first: bool = False
     # The hold that a person has confirmed, if any.
     released: str = ""
+    # Slices of a namesake that was deleted are taken over, and nothing else is to be said: its
+    # records would be taken for this placement's, whose own begin with what it has, nothing.
+    succeeds: bool = False
 
 
 class Recorded(NamedTuple):
@@ -158,7 +161,8 @@ def recorded(
             recording.why_left,
             Because(why_moved(rolled), _rollout_cause(observed)),
         )
-    elif not found:
+    succeeds = not found and wanted is not None and _succeeds(observed)
+    if not found and not succeeds and not left:
         return Recorded(None, seen, wait)
     versions = [each["metadata"].get("resourceVersion") for each in observed.slices.values()]
     story = Story(
@@ -171,6 +175,7 @@ def recorded(
         is_incomplete=len(difference.left) < left,
         is_first=not observed.slices and _was_created(observed),
         released=next((each.hold for each in notes if each.confirmed), ""),
+        succeeds=succeeds,
     )
     return Recorded(story, seen, wait)
 
@@ -268,6 +273,17 @@ def _present(observed: Observed) -> tuple[dict[int, None], dict[int, Assigned]]:
         members.update(dict.fromkeys(unpacked_members(piece["members"])))
         given.update(assigned_members(piece))
     return members, given
+
+
+def _succeeds(observed: Observed) -> bool:
+    """Tell whether slices hold destinations of a namesake that was deleted."""
+    return any(
+        piece["members"]
+        for piece in observed.slices.values()
+        if (owner := slice_owner(piece["metadata"])) is not None
+        and owner.uid != observed.owner.uid
+        and owner.name == observed.owner.name
+    )
 
 
 def _standings(

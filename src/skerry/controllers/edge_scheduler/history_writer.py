@@ -211,7 +211,7 @@ class HistoryWriter:
         changed_mind = bool(chain.unsettled)
         doubtful = chain.has_gap or (chain.recalled and story.pages > 1)
         unknown = chain.head is None
-        if changed_mind or doubtful or (unknown and not story.is_empty):
+        if changed_mind or doubtful or story.succeeds or (unknown and not story.is_empty):
             begin = Decision("Checkpoint", story.present(), _BEGINS)
             made = self._records(chain, story, (begin, *story.decisions))
         chain.unsettled.clear()
@@ -264,9 +264,18 @@ class HistoryWriter:
 
 
 def _contents(records: Iterable[Object]) -> set[str]:
-    """Return what records are named for."""
-    orders = (order_of(each["metadata"]["name"]) for each in records)
-    return {each.content for each in orders if each is not None and not each.checkpoint}
+    """Return what records, in their order, are named for: those that still count.
+
+    A checkpoint says what slices hold, and so that what was recorded before it did not happen.
+    """
+    found: set[str] = set()
+    for each in records:
+        order = order_of(each["metadata"]["name"])
+        if order is not None and order.checkpoint:
+            found.clear()
+        elif order is not None:
+            found.add(order.content)
+    return found
 
 
 class _RecordExecutor(Executor):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from skerry.api.edge import edge_placement_ref
+from skerry.api.edge import SliceOwner, edge_placement_ref
 from skerry.api.errors import Forbidden, InternalError, NotFound
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.history import Members, Story
@@ -135,3 +137,51 @@ def test_of_a_placement_that_we_saw_made_nothing_is_read() -> None:
     write(writer(server), story(observed(), A))
     assert server.lists == 1
     assert len(server.records) == 1
+
+
+class Flaky(Server):
+    """Fails once, when that many records were taken."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.left = at
+
+    async def create(self, gvr: object, obj: Object, *args: Any, **more: Any) -> Object:
+        self.left -= 1
+        if self.left == -1:
+            raise InternalError("broken")
+        return await super().create(gvr, obj, *args, **more)
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_what_stands_before_a_checkpoint_is_recorded_again_wherever_writing_failed(at: int) -> None:
+    server = Flaky(at)
+    history = writer(server)
+    for found in (
+        story(observed(A), A, B),
+        story(observed(A), B),
+        story(observed(A), B),
+        story(observed(A), B),
+    ):
+        with suppress(InternalError):
+            write(history, found)
+    assert server.reported == {B}
+    swapped = Flaky(at)
+    history = writer(swapped)
+    for found in (story(observed(A)), *[story(observed(A), B)] * 3):
+        with suppress(InternalError):
+            write(history, found)
+    assert swapped.reported == {B}
+
+
+def test_the_records_of_a_deleted_namesake_are_not_taken_for_those_of_its_successor() -> None:
+    server, old = Server(), SliceOwner("web", "uid-old")
+    before = replace(observed(), owner=old)
+    write(writer(server), story(before, A))
+    assert server.reported == {A}
+    found = story(observed(A, owner=old))
+    assert found is not None
+    assert (found.succeeds, found.decisions) == (True, ())
+    write(writer(server), found)
+    assert server.reported == set()
+    assert story(observed()) is None, "nothing was there, and nothing is to be said"
