@@ -318,6 +318,21 @@ async def test_answers_to_questions_are_never_tables() -> None:
 
 
 @virtual
+async def test_a_role_without_a_name_is_refused_to_who_may_write_roles() -> None:
+    async with guarded() as server:
+        every = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["create"]}
+        role = {"metadata": {"name": "writer"}, "rules": [every]}
+        await server.admin.create(f"{RBAC}/clusterroles", role)
+        await server.admin.create(
+            f"{RBAC}/clusterrolebindings", binding("w", "ClusterRole", "writer", "jane")
+        )
+        for metadata, status in (({}, 422), ({"generateName": "r-"}, 201)):
+            sent = {"metadata": metadata, "rules": [every]}
+            made = await server.as_jane("POST", f"{RBAC}/clusterroles", sent)
+            assert made.status == status, made.body
+
+
+@virtual
 async def test_deciding_needs_the_right_over_the_signer() -> None:
     async with guarded() as server:
         await server.admin.create(REQUESTS, signing_request("r"))

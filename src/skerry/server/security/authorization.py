@@ -249,7 +249,8 @@ class RbacAuthorizer:
             RESOURCES.get(kind, ""),
             "",
             metadata.get("namespace", "") if namespace is None else namespace,
-            metadata["name"],
+            # Without one it is refused later, or given one.
+            metadata.get("name") or "",
         )
         return self.authorize(user, asked).allowed
 
