@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, serving
 from skerry.runtime import kubeconfig
@@ -16,13 +17,13 @@ from tests.kit.differential.asking import Answered, ask_everything
 from tests.kit.differential.recording import differences, listed, load, save
 
 
-async def of_ours() -> dict[str, Answered]:
-    """Ask a plain server of ours, started for the purpose."""
+async def of_ours(*, hub: bool) -> dict[str, Answered]:
+    """Ask a plain server of ours, or a hub in the workspace root, started for the purpose."""
     with tempfile.TemporaryDirectory(prefix="skerry-differential-") as folder:
         settings = ServerSettings(
             data_dir=Path(folder), port=0, store=StoreSettings(kind="memory"), controllers="none"
         )
-        async with serving(settings, PLAIN_SERVER) as server:
+        async with serving(settings, hub_flavor() if hub else PLAIN_SERVER) as server:
             return await of(server.kubeconfig)
 
 
@@ -38,6 +39,9 @@ async def of(path: Path) -> dict[str, Answered]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kit.differential", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="the server to compare with")
+    parser.add_argument(
+        "--hub", action="store_true", help="that server is a kcp: compare a hub of ours"
+    )
     parser.add_argument("--record", type=Path, help="keep that server's answers in this file")
     parser.add_argument("--recorded", type=Path, help="compare with what was kept")
     parser.add_argument("--list", type=Path, help="write the names of what differs to this file")
@@ -50,7 +54,7 @@ def main() -> int:
         theirs = load(arguments.recorded)
     else:
         parser.error("say --kubeconfig or --recorded")
-    ours = asyncio.run(of_ours())
+    ours = asyncio.run(of_ours(hub=arguments.hub))
     found = differences(ours, theirs)
     for name, fields in found.items():
         print(f"{name}: {', '.join(fields)}")
