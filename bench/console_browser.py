@@ -56,6 +56,7 @@ _RUNS = 5
 _CHANGES = 60
 _CHURN_SECONDS = 60.0
 _IDLE_SECONDS = 20.0
+_SETTLED_MS = 3000
 _VIEWERS = 10
 _PATIENCE_MS = 120_000
 
@@ -293,6 +294,8 @@ def _bytes(looking: Looking, page: Page, cdp: CDPSession) -> list[Row]:
     )
     cdp.send("Network.enable")
     looking.painted(page)
+    # The list asks for the rows that fit its height once it has one.
+    page.wait_for_timeout(_SETTLED_MS)
     first = sum(frames)
     del frames[:]
     page.wait_for_timeout(_IDLE_SECONDS * 1000)

@@ -77,6 +77,17 @@ def test_a_graph_of_many_objects_shows_kinds_instead(call: Call) -> None:
     assert call("graph.js", "objectNodes", stages, 2) == wanted
 
 
+def test_a_difference_shows_its_lines_and_folds_the_rest(call: Call) -> None:
+    before = {"b": {"image": "web:1.4"}, "a": list(range(20))}
+    after = {"a": list(range(20)), "b": {"image": "web:1.5"}}
+    lines = call("difference.js", "differenceLines", before, after)
+    changed = [each["text"].strip() for each in lines if each["sign"] not in " …"]
+    assert changed == ['"image": "web:1.4"', '"image": "web:1.5"']
+    assert (lines[0]["sign"], len(lines) < 12) == ("…", True)
+    (same,) = call("difference.js", "differenceLines", after, after)
+    assert same["sign"] == "…"
+
+
 def test_a_patch_replaces_members_cells_and_rows_and_nothing_else(call: Call) -> None:
     data = {"total": 2, "rows": ["a", "b"], "keys": ["env"]}
     patch = {"total": 3, "rows": {"1": "B", "2": "C"}}

@@ -39,6 +39,19 @@ def test_a_placement_that_is_not_there_is_said_to_be_missing(signed_in: Tab) -> 
     expect(page.get_by_role("alert")).to_contain_text("nothing")
 
 
+def test_an_edge_shows_what_its_mailbox_has_of_an_object_beside_what_is_wanted(
+    signed_in: Tab,
+) -> None:
+    page = signed_in.open(f"edges/{INVENTORY}/oslo")
+    page.get_by_role("link", name=re.compile("^diff of .*shop.web$")).click()
+    shown = page.get_by_role("region", name="Delivered and wanted")
+    expect(shown).to_contain_text("The mailbox has it as it is wanted")
+    assert not problems(page)
+    signed_in.open(f"edges/{INVENTORY}/bari?diff=deployments.apps/shop/web&from={SHOP}")
+    expect(shown).to_contain_text("does not have it yet")
+    expect(shown.locator(".line-added").first).to_be_visible()
+
+
 def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
     page = signed_in.open("fleet")
     signed_in.is_live()

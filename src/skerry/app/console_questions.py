@@ -14,18 +14,20 @@ from typing import Any
 
 import orjson
 
-from skerry.api.errors import BadRequest, Conflict
-from skerry.api.kcp.resources import WORKSPACES
-from skerry.api.kinds import ResourceInfo
+from skerry.api.edge import PROJECTED, Mailbox
+from skerry.api.errors import BadRequest, Conflict, Forbidden
+from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
+from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.app.explain import Question, explain
 from skerry.app.explain_names import Unanswered, kind_of
 from skerry.app.hub_reading import HubReader
 from skerry.app.what_if import foresee
 from skerry.logic.fleet.explanation.changes import edited
+from skerry.logic.fleet.translation.copies import copied
 from skerry.logic.machinery.decoding.limits import DecodeError
 from skerry.logic.machinery.decoding.yaml_text import decode_yaml
-from skerry.runtime.client import Client, WriteOptions
+from skerry.runtime.client import Client, WriteOptions, cluster_of
 from skerry.runtime.discovery import discover
 from skerry.runtime.transport import Transport
 from skerry.server.user import User
@@ -34,6 +36,7 @@ Given = Mapping[str, Any]
 Answering = Callable[[User, Given], Awaitable[Mapping[str, Any]]]
 
 MAX_DOCUMENTS = 50
+SECRETS = GroupResource("", "secrets")
 _MANAGER = WriteOptions(field_manager="skerry-console")
 _DIVIDER = re.compile(r"^---[ \t]*$", re.M)
 _PATH = re.compile(r"[a-z0-9:-]{1,512}")
@@ -68,6 +71,7 @@ class ConsoleQuestions:
             "explain": self.explain,
             "whatif": self.whatif,
             "apply": self.apply,
+            "difference": self.difference,
             "children": self.children,
         }
 
@@ -103,6 +107,36 @@ class ConsoleQuestions:
                 await reader.own.update(info.gvr, obj, options=_MANAGER)
         return {"applied": len(writes), "revision": self._revision()}
 
+    async def difference(self, user: User, given: Given) -> Mapping[str, Any]:
+        """Return an object as its workspace wants it and as an edge's mailbox has it.
+
+        Both without what belongs to where they are; null where the mailbox has none.
+        """
+        reader = self._viewer.reader(user, path_given(given))
+        inventory, _, name = required_text(given, "edge").rpartition("/")
+        at = self._viewer.client(user).at("", path_given({"ws": inventory}))
+        try:
+            types = await discover(reader.own)
+            [subject, *_] = await reader.subjects(types, required_text(given, "object"))
+            if subject.item.group_resource == SECRETS:
+                raise BadRequest("object: what Secrets hold is not shown")
+            target = await at.get(SYNC_TARGETS, name)
+            mailbox = Mailbox(cluster_of(target), target["metadata"]["uid"]).workspace
+            found = [
+                each for each in await reader.mailboxes() if each["metadata"]["name"] == mailbox
+            ]
+            copies, unreadable = await reader.copies(found, types, {subject.item})
+        except Unanswered as error:
+            raise BadRequest(str(error)) from error
+        if mailbox in unreadable:
+            raise Forbidden(f"the mailbox of {name} cannot be read: {unreadable[mailbox]}")
+        copy = copies.get((mailbox, subject.item))
+        kind = subject.item.group_resource
+        return {
+            "wanted": copied(kind, subject.object),
+            "delivered": None if copy is None else _content(copied(kind, copy)),
+        }
+
     async def children(self, user: User, given: Given) -> Mapping[str, Any]:
         """Return the workspaces below one, as far as the viewer may list them."""
         path = path_given(given)
@@ -129,6 +163,13 @@ class ConsoleQuestions:
         seen = orjson.dumps([answer, versions], option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(seen).hexdigest()[:_DIGEST_LETTERS]
         return reader, {**answer, "revision": f"{self._revision()}-{digest}"}, writes
+
+
+def _content(copy: Object) -> Object:
+    """Return a copy without the label that says it is one."""
+    metadata = dict(copy["metadata"])
+    labels = {key: each for key, each in metadata.pop("labels", {}).items() if key != PROJECTED}
+    return {**copy, "metadata": {**metadata, **({"labels": labels} if labels else {})}}
 
 
 def documents_of(text: str) -> list[Object]:

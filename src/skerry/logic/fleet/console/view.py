@@ -191,13 +191,18 @@ def cell_at(index: EdgeIndex, matching: BitMap, by: str, at: int) -> int | None:
 def patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return what makes the view *before* the view *after*: members that differ.
 
-    Of rows, groups and cells, only those that differ, where there are as many as before.
+    Of rows and groups only those that differ, where there are no fewer than before; of cells, where
+    there are as many.
     """
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     for key in ("rows", "groups"):
-        if key in changed and len(before[key]) == len(after[key]):
-            pairs = enumerate(zip(before[key], after[key], strict=True))
-            changed[key] = {str(at): new for at, (old, new) in pairs if old != new}
+        if key in changed and len(before[key]) <= len(after[key]):
+            known = before[key]
+            changed[key] = {
+                str(at): new
+                for at, new in enumerate(after[key])
+                if at >= len(known) or known[at] != new
+            }
     if "cells" in changed and len(before["cells"]) == len(after["cells"]):
         old = np.frombuffer(base64.b64decode(before["cells"]), np.uint8)
         new = np.frombuffer(base64.b64decode(after["cells"]), np.uint8)

@@ -29,7 +29,7 @@ def applied(view: dict[str, Any], difference: dict[str, Any]) -> dict[str, Any]:
         elif key in ("rows", "groups") and isinstance(value, dict):
             after[key] = list(view[key])
             for at, entry in value.items():
-                after[key][int(at)] = entry
+                after[key][int(at) : int(at) + 1] = [entry]
         else:
             after[key] = value
     return after

@@ -1,19 +1,25 @@
 // What is this edge doing? Its heartbeat, its conditions, and every object that should be there.
 
 import { html } from "../ui.js";
-import { address, Link } from "../router.js";
+import { address, Link, requery } from "../router.js";
 import { useLive } from "../live.js";
 import { Failure, Loading } from "../notices.js";
 import { Age, Check, Mark } from "../marks.js";
 import { Conditions, Labels } from "../conditions.js";
 import { objectName } from "../format.js";
 import { objectWord } from "./whynot.js";
+import { Difference } from "../difference.js";
 
 function why(entry, edge) {
   return address(["placements", entry.placement.ws, entry.placement.name], { explain: "yes", edge, object: objectWord(entry.object) });
 }
 
-function Objects({ objects, edge }) {
+function difference(entry, edge) {
+  const [ws, name] = edge;
+  return address(["edges", ws, name], { diff: objectWord(entry.object), from: entry.placement.ws });
+}
+
+function Objects({ objects, edge, location }) {
   if (!objects?.length) return html`<p class="quiet">Nothing is placed here.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Table of objects"><table>
     <thead><tr><th scope="col">Object</th><th scope="col">Placement</th><th scope="col">Wanted</th><th scope="col">Delivered</th><th scope="col">Healthy</th><th scope="col">Cause</th><th scope="col">Ask</th></tr></thead>
@@ -21,10 +27,10 @@ function Objects({ objects, edge }) {
       <td>${entry.placement ? html`<${Link} to=${address(["placements", entry.placement.ws, entry.placement.name])}><bdi>${entry.placement.name}</bdi><//>` : ""}</td>
       <td><${Check} value=${entry.wanted} /></td><td><${Check} value=${entry.delivered} /></td><td><${Check} value=${entry.healthy} /></td>
       <td><bdi>${entry.cause ?? ""}</bdi></td>
-      <td>${entry.placement && html`<${Link} to=${why(entry, edge)} aria-label="why ${objectName(entry.object)} is as it is">why<//>`}</td></tr>`)}</tbody></table></div>`;
+      <td>${entry.placement && html`<${Link} to=${why(entry, `${edge[0]}/${location}`)} aria-label="why ${objectName(entry.object)} is as it is">why<//> · <${Link} to=${difference(entry, edge)} aria-label="diff of ${objectName(entry.object)}">diff<//>`}</td></tr>`)}</tbody></table></div>`;
 }
 
-export function Edge({ rest }) {
+export function Edge({ rest, query }) {
   const [ws, name] = rest;
   const live = useLive("edge", { ws, name });
   const { data, error } = live;
@@ -39,6 +45,7 @@ export function Edge({ rest }) {
       ${data.version && html`<dt>Kubernetes</dt><dd><bdi>${data.version}</bdi></dd>`}
       <dt>Labels</dt><dd><${Labels} labels=${data.labels} /></dd>
     </dl>
-    <section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${`${ws}/${location}`} /></section>
+    <section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${rest} location=${location} /></section>
+    ${query.get("diff") && html`<${Difference} key=${query.get("diff")} ws=${query.get("from") ?? ""} object=${query.get("diff")} edge=${`${ws}/${name}`} onClose=${() => requery({ diff: "", from: "" }, { replace: false })} />`}
     <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
 }
