@@ -13,9 +13,9 @@ from skerry.api.errors import BadRequest
 from skerry.server.http.message import Request, Upgrade
 from skerry.server.streaming.remote_command import RemoteCommand, remote_command
 from skerry.wire.spdy import Finished, Received, Spdy
+from tests.kit.server.commands import Command, OpenWire
 from tests.kit.server.spdy import Client, control
 from tests.kit.server.websocket import Wire
-from tests.unit.server.streaming.test_remote_command import Command, OpenWire
 
 OFFERED = "v4.channel.k8s.io, v3.channel.k8s.io, v2.channel.k8s.io, channel.k8s.io"
 HEADERS = {"upgrade": "SPDY/3.1", "x-stream-protocol-version": OFFERED}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ import pytest
 from skerry.api.errors import BadRequest
 from skerry.server.http.message import Request, Upgrade
 from skerry.server.streaming.remote_command import CommandError, RemoteCommand, remote_command
+from tests.kit.server.commands import Command, OpenWire
 from tests.kit.server.websocket import Wire, frame, masked
 
 HEADERS = {
@@ -20,46 +20,6 @@ HEADERS = {
     "sec-websocket-version": "13",
     "sec-websocket-protocol": "v5.channel.k8s.io",
 }
-
-
-class Command:
-    """Says a line on each output once its input has ended, and remembers what it was given."""
-
-    def __init__(self, code: int = 0) -> None:
-        self.code = code
-        self.given = b""
-        self.size = (0, 0)
-        self.ended = asyncio.Event()
-
-    async def output(self) -> AsyncIterator[bytes]:
-        await self.ended.wait()
-        yield b"out"
-
-    async def errors(self) -> AsyncIterator[bytes]:
-        await self.ended.wait()
-        yield b"err"
-
-    async def write(self, data: bytes) -> None:
-        self.given += data
-
-    def end_input(self) -> None:
-        self.ended.set()
-
-    def resize(self, width: int, height: int) -> None:
-        self.size = (width, height)
-
-    async def wait(self) -> int:
-        return self.code
-
-
-class OpenWire(Wire):
-    """A connection that stays open after its pieces."""
-
-    async def read(self) -> bytes:
-        if self.pieces:
-            return self.pieces.pop(0)
-        await asyncio.Event().wait()
-        return b""
 
 
 async def played(wire: Wire, command: Command | None) -> dict[int, bytes]:
