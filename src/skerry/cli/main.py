@@ -22,6 +22,8 @@ _MODULES = {
     "status": "up",
     "explain": "explain",
     "logs": "logs",
+    "exec": "exec",
+    "port-forward": "port_forward",
     "history": "history",
     "diff": "diff",
     "fleet": "fleet",

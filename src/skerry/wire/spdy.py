@@ -1,4 +1,4 @@
-"""SPDY/3.1, the server's side: streams within one connection, as ``kubectl port-forward`` speaks.
+"""SPDY/3.1: streams within one connection, as ``kubectl port-forward`` speaks.
 
 Only what that takes: the client opens streams with headers, both sides send data and say when no
 more comes. Frames are those of draft-mbelshe-httpbis-spdy-00; there is no flow control beyond that
@@ -119,6 +119,8 @@ class Spdy:
                 yield Opened(stream, self._headers(content[10:]))
                 if flags & _FIN:
                     yield Finished(stream)
+            elif kind == _SYN_REPLY:
+                self._headers(content[4:])  # nothing is said there, but later blocks build on it
             elif kind == _RST_STREAM:
                 yield Finished(struct.unpack_from("!I", content)[0] & ~_CONTROL, reset=True)
             elif kind == _PING:
@@ -137,11 +139,21 @@ class Spdy:
             found[name.lower()] = value
         return found
 
+    def opened(self, stream: int, headers: Mapping[str, str], *, last: bool = False) -> bytes:
+        """Return what opens a stream at the peer; *last* says that nothing will be sent on it."""
+        block = struct.pack("!I", len(headers))
+        for text in (part for pair in headers.items() for part in pair):
+            block += struct.pack("!I", len(text)) + text.encode("latin-1")
+        content = struct.pack("!IIBB", stream, 0, 0, 0) + self._packed(block)
+        return _frame(_SYN_STREAM, _FIN if last else 0, content)
+
     def accepted(self, stream: int) -> bytes:
         """Return what tells the peer that a stream is open."""
-        empty = self._deflate.compress(struct.pack("!I", 0))
-        empty += self._deflate.flush(zlib.Z_SYNC_FLUSH)
+        empty = self._packed(struct.pack("!I", 0))
         return _frame(_SYN_REPLY, 0, struct.pack("!I", stream) + empty)
+
+    def _packed(self, block: bytes) -> bytes:
+        return self._deflate.compress(block) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
 
     @staticmethod
     def sent(stream: int, data: bytes, *, last: bool = False) -> bytes:

@@ -75,3 +75,16 @@ def test_what_breaks_the_protocol_is_refused(data: bytes) -> None:
 def test_nothing_else_than_that_comes_of_noise(data: bytes) -> None:
     with contextlib.suppress(SpdyError):
         heard(data)
+
+
+def test_what_one_side_opens_the_other_finds_opened() -> None:
+    client, server = Spdy(), Spdy()
+    headers = {"streamtype": "data", "port": "80", "requestid": "0"}
+    raw = client.opened(1, {**headers, "streamtype": "error"}, last=True)
+    raw += client.opened(3, headers)
+    events = list(server.receive(raw))
+    error = Opened(1, {**headers, "streamtype": "error"})
+    assert events == [error, Finished(1), Opened(3, headers)]
+    # A reply says nothing, and later ones are read by what it said.
+    assert list(client.receive(server.accepted(1) + server.accepted(3))) == []
+    assert list(client.receive(server.sent(3, b"hello"))) == [Received(3, b"hello")]

@@ -1,9 +1,8 @@
 """WebSocket (RFC 6455) over a connection that was taken over: whole messages, both ways.
 
 Framing is wsproto's; here are the connection, the size of what is taken, and the handshake in the
-words of Kubernetes' servers. The server's side only, without extensions. Pings are answered and
-fragments joined on the way; what breaks the protocol ends the connection with the code the RFC
-names.
+words of Kubernetes' servers. Without extensions. Pings are answered and fragments joined on the
+way; what breaks the protocol ends the connection with the code the RFC names.
 """
 
 from __future__ import annotations
@@ -58,10 +57,15 @@ def handshake(request: Request, protocols: Sequence[str]) -> list[tuple[str, str
 class WebSocket:
     """One connection; one task reads, any may send."""
 
-    def __init__(self, duplex: Duplex, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+    def __init__(
+        self,
+        duplex: Duplex,
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+        side: ConnectionType = ConnectionType.SERVER,
+    ) -> None:
         self._duplex = duplex
         self._max_message_bytes = max_message_bytes
-        self._framing = Connection(ConnectionType.SERVER)
+        self._framing = Connection(side)
         self._events: Iterator[Event] = iter(())
 
     def send(self, payload: bytes) -> None:
