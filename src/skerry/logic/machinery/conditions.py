@@ -57,9 +57,11 @@ def set_conditions(
     """Return *conditions* with each of *wanted* at its type's place, or at the end.
 
     Those of a type in *dropped* are left out. What says the same already stays equal, so a caller
-    can compare the result with what was there to know whether anything has to be written.
+    can compare the result with what was there to know whether anything has to be written. Others
+    may have written one that has no type.
     """
-    known = {each["type"]: dict(each) for each in conditions if each["type"] not in dropped}
+    typed = ((each.get("type", ""), each) for each in conditions)
+    known = {kind: dict(each) for kind, each in typed if kind not in dropped}
     for condition in wanted:
         kind = condition["type"]
         known[kind] = dated(condition, known.get(kind), now)
@@ -68,4 +70,4 @@ def set_conditions(
 
 def ready_first(conditions: Iterable[Object]) -> list[Object]:
     """Return *conditions* sorted as kcp sorts them: Ready, then by type."""
-    return sorted(conditions, key=lambda each: (each["type"] != "Ready", each["type"]))
+    return sorted(conditions, key=lambda each: (each.get("type") != "Ready", each.get("type", "")))

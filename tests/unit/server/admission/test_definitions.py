@@ -236,3 +236,15 @@ async def test_a_restarted_server_knows_its_definitions() -> None:
             await again.create(DEFINITIONS, definition("boats", "Boat"))
             await asyncio.sleep(0.1)
             assert "boats" in await resources(server)
+
+
+@virtual
+async def test_a_condition_without_a_type_is_kept_like_any_other() -> None:
+    async with serving() as server:
+        assert (await server.create(DEFINITIONS, definition())).status == 201
+        change = [{"op": "add", "path": "/status/conditions", "value": [{"message": "patched"}]}]
+        path = f"{DEFINITIONS}/things.example.org/status"
+        patched = await server.patch(path, change, "json")
+        assert patched.status == 200, patched.body
+        said = [each.get("message") for each in patched.body["status"]["conditions"]]
+        assert "patched" in said
