@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -91,6 +92,28 @@ def test_filters_show_their_matches_and_nothing_else(looking: Tab, stores: Conso
     page.get_by_role("searchbox", name="Filter").fill(f"env=stage {names[0]}")
     expect(page.locator(".item")).to_have_count(1)
     expect(page.locator(".item")).to_contain_text(names[0])
+
+
+def _state(target: Any) -> str:
+    """Return how an edge stands by what the API says of it."""
+    status = target["status"]
+    objects = status["objects"]
+    if any(each["type"] == "Ready" and each["status"] == "False" for each in status["conditions"]):
+        return "away"
+    if objects["unhealthy"]:
+        return "unhealthy"
+    return "healthy" if objects["applied"] == objects["wanted"] else "progressing"
+
+
+def test_every_count_equals_the_one_computed_from_the_api(looking: Tab, stores: Console) -> None:
+    found = json.loads(stores.kubectl(WORKSPACE, "get", "synctargets", "-o", "json"))["items"]
+    wanted = Counter(map(_state, found))
+    assert len(wanted) == 4
+    page = looking.open("fleet")
+    counts = page.get_by_role("list", name="Edges by state")
+    for state in ("healthy", "progressing", "degraded", "unhealthy", "away", "unknown"):
+        button = counts.locator(f".mark-{state} strong")
+        expect(button).to_have_text(str(wanted[state]))
 
 
 def test_a_state_is_filtered_by_its_count(looking: Tab) -> None:
