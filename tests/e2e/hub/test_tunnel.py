@@ -22,10 +22,6 @@ from tests.kit.e2e.processes import refuse_old_kubectl
 _BIN = Path(sys.executable).parent
 _POD = """
 apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: shop}
 spec:
@@ -76,10 +72,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         place.run("kubectl", "ws", "create", "imw", "--enter")
         place.run("skerry", "edge", "join", "florin", "env=prod", "--tunnel")
         at_edge = ("kubectl", "--context", "kind-florin")
+        place.run(*at_edge, "create", "namespace", "shop")
+        # What a pod needs is made a moment after its namespace.
+        wait = (*at_edge, "-n", "shop", "wait", "--timeout=60s")
+        place.run(*wait, "--for=create", "serviceaccount/default")
         place.run(*at_edge, "apply", "-f", "-", given=_POD)
-        place.run(
-            *at_edge, "-n", "shop", "wait", "--for=condition=Ready", "pod/web", "--timeout=60s"
-        )
+        place.run(*wait, "--for=condition=Ready", "pod/web")
         yield place
     finally:
         with contextlib.suppress(AssertionError):
@@ -142,5 +140,5 @@ def test_a_port_is_forwarded_and_the_end_of_the_edge_is_said(place: Place) -> No
         said = process.stderr.read()
     assert said.startswith('skerry port-forward: edge "root:imw:florin" has no tunnel: it was lost')
     place.run("skerry", "down", "--data-dir", "hub")
-    actions = [notes["edge.kcp.io/tunnel-action"] for notes in place.sessions()]
-    assert {"log", "exec", "portforward"} <= set(actions)
+    actions = {notes.get("edge.kcp.io/tunnel-action") for notes in place.sessions()}
+    assert {"log", "exec", "portforward"} <= actions
