@@ -41,6 +41,7 @@ from skerry.server.offload.offload import Offload
 from skerry.server.open_streams import OpenStreams, Right
 from skerry.server.request.call import Call
 from skerry.server.request.info import RequestInfo, request_info
+from skerry.server.response.warnings import with_warnings
 from skerry.server.security.authorization import forbidden
 from skerry.server.user import User
 from skerry.store.base import StoreError, Unavailable
@@ -316,7 +317,7 @@ class Engine:
             answer = await self._conversions.run(call, lambda: handler(call))
         if info.verb in _WRITES and request.headers.get("prefer") == _MINIMAL:
             answer = _without_body(answer)
-        return _with_warnings(answer, call.warnings) if call.warnings else answer
+        return with_warnings(answer, call.warnings) if call.warnings else answer
 
     def _visit(self, info: RequestInfo, route: Route) -> ExtensionHandler | None:
         if route.visit is not None or route.types is not None:
@@ -466,26 +467,6 @@ def _sign(answer: Answer, identity: str) -> None:
         answer.headers = (*answer.headers, mark)
 
 
-# As much as kube-apiserver tells, so that no client's limit on headers is met.
-_WARNING_LETTERS = 4096
-_LETTERS_PER_WARNING = 256
-
-
-def _few_enough(texts: Iterable[str]) -> Iterator[str]:
-    """Yield *texts*, shortened and as many as fit when together they are too long."""
-    shown = list(texts)
-    if sum(map(len, shown)) <= _WARNING_LETTERS:
-        yield from shown
-        return
-    left = _WARNING_LETTERS
-    for text in shown:
-        short = text[:_LETTERS_PER_WARNING]
-        left -= len(short)
-        if left < 0:
-            return
-        yield short
-
-
 def _check_timeout(info: RequestInfo, text: str) -> None:
     """Refuse a time limit that is none; requests that last as long as they last have no limit."""
     if info.verb == "watch" or info.subresource in _LASTING:
@@ -494,12 +475,3 @@ def _check_timeout(info: RequestInfo, text: str) -> None:
         parse_duration(text)
     except DurationError as error:
         raise BadRequest(f"invalid timeout specified in the request URL - {error}") from error
-
-
-def _with_warnings(answer: Answer, warnings: list[str]) -> Answer:
-    headers = [*answer.headers]
-    for text in _few_enough(dict.fromkeys(warnings)):
-        escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        headers.append(("Warning", f'299 - "{escaped}"'))
-    answer.headers = headers
-    return answer
