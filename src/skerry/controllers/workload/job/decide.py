@@ -33,7 +33,13 @@ from skerry.logic.workloads.job_policies import (
     success_of,
     verdict_of,
 )
-from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
+from skerry.logic.workloads.owners import (
+    TargetOf,
+    claim,
+    claim_actions,
+    controller_of,
+    owner_reference,
+)
 from skerry.logic.workloads.pods import (
     deletion_order,
     is_finished,
@@ -68,6 +74,8 @@ class _Step:
         self.per_index = self.indexed and self.spec.get("backoffLimitPerIndex") is not None
         self.suffixes = list(observed.suffixes)
         self.actions: list[Action] = claim_actions(self.claimed, self.reference, _POD)
+        # What is not of the Job any more must not wait to be counted by it.
+        self.actions += [_released(pod) for pod in self.claimed.released if _tracked(pod)]
         self.announcements: list[Announcement] = []
         self.again: list[float] = []
 
@@ -91,7 +99,9 @@ def decide(observed: Observed, now: datetime) -> Plan:
     if finished(observed.job):
         return _after_the_end(step)
     if "deletionTimestamp" in observed.job["metadata"]:
-        return Plan([*step.actions, *(_released(p) for p in step.pods if _tracked(p))])
+        # Those that the garbage collector has orphaned already too: nobody else would let them go.
+        pods = [*step.pods, *(p for p in observed.pods if controller_of(p) is None)]
+        return Plan([*step.actions, *(_released(p) for p in pods if _tracked(p))])
     _begin(step)
     _count(step)
     failure = _failure(step)

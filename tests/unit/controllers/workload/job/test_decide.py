@@ -7,7 +7,7 @@ from typing import Any
 from skerry.api.objects import Object
 from skerry.controllers.workload.job import decide as job
 from skerry.controllers.workload.job.observe import Observed as ObservedJob
-from skerry.logic.machinery.plan import Create, Delete, Update
+from skerry.logic.machinery.plan import Create, Delete, Patch, Update
 from skerry.runtime.index import Key
 from tests.kit.workload_objects import LABELS, NOW, owner, suffixes
 
@@ -118,3 +118,16 @@ class TestJob:
         strict = self.job(**spec, **limits, maxFailedIndexes=0)
         (condition,) = self.status(strict, *pods)["conditions"]
         assert condition["reason"] == "MaxFailedIndexesExceeded"
+
+    def test_pods_that_leave_a_job_are_not_kept_for_it(self) -> None:
+        stranger = self.pod("a", "Running")
+        stranger["metadata"]["labels"] = {}
+        plan = job.decide(self.observed(self.job(suspend=True), stranger), NOW)
+        reasons = [action.reason for action in plan if isinstance(action, Patch)]
+        assert reasons == ["Released", "EndCounted"]
+        orphan = self.pod("b", "Running")
+        orphan["metadata"].pop("ownerReferences")
+        going = self.job()
+        going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        plan = job.decide(self.observed(going, orphan), NOW)
+        assert [action.reason for action in plan] == ["EndCounted"]
