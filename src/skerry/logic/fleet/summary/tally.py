@@ -291,13 +291,13 @@ class Tally:
 
     def _replace_numbers(self, was: _Fields, now: _Fields) -> None:
         """Take numbers out and in one by one; both are in the order of fields, so few differ."""
-        shared = min(len(was), len(now))
         for old, new in zip(was, now, strict=False):
             if old != new:
                 self._count_numbers((new,), 1)
                 self._count_numbers((old,), -1)
-        self._count_numbers(now[shared:], 1)
-        self._count_numbers(was[shared:], -1)
+        if len(was) != len(now):
+            self._count_numbers(now[len(was) :], 1)
+            self._count_numbers(was[len(now) :], -1)
 
     def _count_conditions(self, found: Iterable[tuple[str, str]], by: int) -> None:
         for kind, status in found:
