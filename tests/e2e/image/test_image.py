@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -70,8 +71,12 @@ async def test_a_syncer_in_the_image_carries_objects(image: Image, tmp_path: Pat
 
 def test_the_file_has_the_commands_for_the_images_that_manifests_name() -> None:
     text = CONTAINERFILE.read_text()
+    hub = f"skerry-hub:{skerry.__version__}"
     assert f"-t {DEFAULT_IMAGE} ." in text
-    assert f"--build-arg LOCK=hub -t skerry-hub:{skerry.__version__} ." in text
+    assert f"--build-arg LOCK=hub -t {hub} ." in text
+    manifests = [path.read_text() for path in (ROOT / "deploy" / "kubernetes").glob("*.yaml")]
+    named = {image for each in manifests for image in re.findall(r"^\s+image: (\S+)", each, re.M)}
+    assert named == {DEFAULT_IMAGE, hub}
     for lock in ("base", "hub"):
         assert (ROOT / "requirements" / f"{lock}.txt").exists()
 
