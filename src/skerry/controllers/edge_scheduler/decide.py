@@ -39,13 +39,15 @@ class SlicePlan(Plan):
 
     *before* is carried out first, in order. Then the first *receivers* of its actions may be in any
     order, the others one by one when all of those have been: see ``logic.fleet.placement.pages``.
-    *examine*: guards have to be asked, and the placement observed anew for them.
+    *examine*: guards have to be asked, and the placement observed anew for them. *undecided*: it
+    comes back before anything is decided, and what led here will have led there.
     """
 
     observed: Observed | Gone | None = None
     receivers: int = 0
     before: tuple[Action, ...] = ()
     examine: bool = False
+    undecided: bool = False
     # What is to be recorded before any of it, and what of a Rollout is recorded then.
     story: Story | None = None
     seen: Seen | None = None
@@ -92,18 +94,19 @@ def decide(
             allowed.look_again_seconds,
             observed=observed,
             before=allowed.before,
+            undecided=allowed.undecided,
             story=recorded(observed, notes=allowed.notes).story,
         )
     current, unasked = _current(observed), floor and observed.guarded is None
     # Before a Rollout spreads it over time: what is taken away slowly is taken away all the same.
     if unasked and observed.rollout is not None and _departs(observed, current):
-        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
+        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
     rolled = roll(observed)
     observed = rolled.observed
     given = assigned or rolled.assigned or {}
     wanted = _wanted(observed, given)
     if unasked and exceeds_floor(current.values(), wanted.destinations):
-        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True)
+        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
     found = pages(current, list(wanted.destinations), observed.page_names, limit)
     receivers = [
         _written(observed, write, wanted)

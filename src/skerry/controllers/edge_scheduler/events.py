@@ -87,7 +87,8 @@ class EventHandlers:
             return
         ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
         self._guards.placement_changed(ref, new)
-        if old is not None and new is not None and _stage(old) == _stage(new):
+        is_same = old is not None and new is not None and _stage(old) == _stage(new)
+        if is_same and _finalizers(old) == _finalizers(new):
             # Only the status, or nothing of ours: no slice depends on it.
             self._enqueue_status(ref)
             return
@@ -100,6 +101,10 @@ class EventHandlers:
             self._index.put_placement(placement)
             if placement.workspaces is not None:
                 self._follow_workspaces()
+        if is_same:
+            # A finalizer came or went: guards go on from there, and nobody changed his mind.
+            self._enqueue(ref)
+            return
         cause = self._cause("EdgePlacement", ref, old, new)
         self._enqueue_all([ref], cause)
         if old is None or new is None:
@@ -261,18 +266,21 @@ def _change(old: Object | None, new: Object | None) -> str:
 
 
 def _stage(placement: Object) -> tuple[object, ...]:
-    """Return what of a placement matters to its slices; labels, finalizers and a confirmation do
-    to guards, and how it is to be taken away to its Rollout."""
+    """Return what of a placement matters to its slices; labels and a confirmation do to guards,
+    and how it is to be taken away to its Rollout."""
     metadata = placement["metadata"]
     return (
         metadata.get("uid"),
         metadata.get("deletionTimestamp"),
         placement.get("spec"),
         metadata.get("labels"),
-        metadata.get("finalizers"),
         (metadata.get("annotations") or {}).get(CONFIRM),
         wants_staged_removal(placement),
     )
+
+
+def _finalizers(placement: Object | None) -> object:
+    return ((placement or {}).get("metadata") or {}).get("finalizers")
 
 
 def _log_observed(old: Object | None, new: Object) -> None:

@@ -247,7 +247,8 @@ class Allowed(NamedTuple):
     """What guards make of a decision.
 
     ``observed`` has the destinations that slices are to hold now. ``before`` has to be written
-    first. ``finished``: no slice is to be touched. ``notes`` are to be recorded before all of it.
+    first. ``finished``: no slice is to be touched; ``undecided``: until what is written brings the
+    placement back. ``notes`` are to be recorded before all of it.
     """
 
     observed: Observed
@@ -256,6 +257,7 @@ class Allowed(NamedTuple):
     look_again_seconds: float | None = None
     finished: bool = False
     notes: tuple[Note, ...] = ()
+    undecided: bool = False
 
 
 def exceeds_floor(pages: Collection[Sequence[int]], wanted: Container[int]) -> bool:
@@ -293,7 +295,8 @@ def allow(observed: Observed) -> Allowed:
         metadata = placement["metadata"]
         finalizers = [*(metadata.get("finalizers") or ()), GUARD_FINALIZER]
         changed = {**placement, "metadata": {**metadata, "finalizers": finalizers}}
-        return Allowed(observed, (_update(observed, changed, "GuardNeeded"),), finished=True)
+        needed = _update(observed, changed, "GuardNeeded")
+        return Allowed(observed, (needed,), finished=True, undecided=True)
     held = {by_member[each] for each in verdict.held} | guarded.frozen
     stays = sorted({*observed.destinations} - guarded.barred | held)
     before = _writes(observed, guarded, book, verdict)

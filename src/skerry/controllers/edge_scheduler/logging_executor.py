@@ -103,7 +103,8 @@ class LoggingExecutor(Executor):
         self._memory.guards.settle(observed)
         for outcome in outcomes:
             _log_slice(outcome, observed.causes.newest or Cause("EdgePlacement", observed.ref))
-        self._memory.causes.discharge(observed.ref, observed.causes)
+        if not plan.undecided:
+            self._memory.causes.discharge(observed.ref, observed.causes)
         return outcomes
 
 

@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref, slice_ref
+from skerry.api.edge import (
+    GUARD_FINALIZER,
+    SliceOwner,
+    edge_placement_ref,
+    location_ref,
+    slice_ref,
+)
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -96,6 +102,18 @@ def test_a_change_of_the_status_alone_enqueues_only_the_status() -> None:
     world.taken()
     world.handlers.placement_changed(obj, {**obj, "status": {"destinationCount": 3}})
     assert (world.taken(), world.statuses) == ([], [P])
+
+
+def test_a_finalizer_brings_a_placement_back_and_is_nobodys_change_of_mind() -> None:
+    world = World()
+    obj = world.place()
+    world.taken()
+    guarded = {**obj, "metadata": {**obj["metadata"], "finalizers": [GUARD_FINALIZER]}}
+    world.handlers.placement_changed(obj, guarded)
+    assert world.taken() == [P]
+    assert [each.change for each in world.causes.of(P).known] == ["created"]
+    world.handlers.placement_changed(guarded, going(guarded))
+    assert world.causes.of(P).total == 2
 
 
 def test_a_placement_that_comes_or_goes_enqueues_the_one_that_counts_on_its_name() -> None:

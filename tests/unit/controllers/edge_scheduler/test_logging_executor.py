@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -131,6 +132,15 @@ def test_the_cause_is_discharged_when_the_work_is_done_and_not_when_it_failed() 
         with suppress(ApiError):
             world.execute(plan())
         assert world.memory.causes.of(P) == left
+
+
+def test_the_cause_stays_for_the_decision_where_none_was_made_yet() -> None:
+    world = World()
+    world.memory.causes.note(P, CAUSE)
+    world.execute(replace(plan(), undecided=True))
+    assert world.memory.causes.of(P) == CAUSES
+    world.execute(plan())
+    assert world.memory.causes.of(P) == NO_CAUSE
 
 
 def test_what_runs_is_what_was_written_and_unknown_after_a_failure() -> None:
