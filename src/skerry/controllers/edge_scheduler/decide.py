@@ -68,6 +68,11 @@ class _Wanted:
         return {each: self.assigned[each] for each in members if each in self.assigned}
 
 
+def _examined(observed: Observed) -> SlicePlan:
+    """Return the plan to come back at once and have guards asked."""
+    return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
+
+
 def decide(
     observed: Observed | Gone,
     limit: int = MAX_DESTINATIONS,
@@ -100,13 +105,13 @@ def decide(
     current, unasked = _current(observed), floor and observed.guarded is None
     # Before a Rollout spreads it over time: what is taken away slowly is taken away all the same.
     if unasked and observed.rollout is not None and _departs(observed, current):
-        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
+        return _examined(observed)
     rolled = roll(observed)
     observed = rolled.observed
     given = assigned or rolled.assigned or {}
     wanted = _wanted(observed, given)
     if unasked and exceeds_floor(current.values(), wanted.destinations):
-        return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
+        return _examined(observed)
     found = pages(current, list(wanted.destinations), observed.page_names, limit)
     receivers = [
         _written(observed, write, wanted)
