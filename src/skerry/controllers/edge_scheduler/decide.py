@@ -12,7 +12,7 @@ from skerry.api.edge import (
     slice_owner,
 )
 from skerry.api.objects import Object
-from skerry.controllers.edge_scheduler.guards import allow, exceeds_floor
+from skerry.controllers.edge_scheduler.guards import Allowed, allow, exceeds_floor
 from skerry.controllers.edge_scheduler.history import Story, recorded
 from skerry.controllers.edge_scheduler.observed import Gone, Observed
 from skerry.controllers.edge_scheduler.rollout_plan import roll
@@ -68,6 +68,19 @@ class _Wanted:
         return {each: self.assigned[each] for each in members if each in self.assigned}
 
 
+def _guarded(allowed: Allowed) -> SlicePlan:
+    """Return the plan where guards let no slice be touched."""
+    return SlicePlan(
+        (),
+        allowed.announcements,
+        allowed.look_again_seconds,
+        observed=allowed.observed,
+        before=allowed.before,
+        undecided=allowed.undecided,
+        story=recorded(allowed.observed, notes=allowed.notes).story,
+    )
+
+
 def _examined(observed: Observed) -> SlicePlan:
     """Return the plan to come back at once and have guards asked."""
     return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
@@ -93,15 +106,7 @@ def decide(
     allowed = allow(observed)
     observed = allowed.observed
     if allowed.finished:
-        return SlicePlan(
-            (),
-            allowed.announcements,
-            allowed.look_again_seconds,
-            observed=observed,
-            before=allowed.before,
-            undecided=allowed.undecided,
-            story=recorded(observed, notes=allowed.notes).story,
-        )
+        return _guarded(allowed)
     current, unasked = _current(observed), floor and observed.guarded is None
     # Before a Rollout spreads it over time: what is taken away slowly is taken away all the same.
     if unasked and observed.rollout is not None and _departs(observed, current):
