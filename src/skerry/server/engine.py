@@ -57,10 +57,12 @@ _WRITES = frozenset(("create", "update", "patch"))
 # Verbs that may find nothing to change and create it instead.
 _CREATING = frozenset(("update", "patch"))
 
+# Paths that answer whatever the method.
+_METHODLESS = frozenset(("", "healthz", "livez", "readyz"))
 # What runs something in a pod needs ``create``, however it is asked for: a WebSocket begins with
 # a GET, and whoever may only read must not execute.
-_METHODLESS = frozenset(("", "healthz", "livez", "readyz"))
 _EXECUTING = frozenset(("exec", "attach", "portforward"))
+# Subresources that last as long as they last: they have no time limit.
 _LASTING = _EXECUTING | {"log", "proxy"}
 
 ResourceHandler = Callable[[Call], Awaitable[Answer]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -18,7 +19,6 @@ from skerry.kit.metrics import (
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.request.info import RequestInfo
-from skerry.server.user import User
 
 _REQUEST_SECONDS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
@@ -120,6 +120,8 @@ class ServerMetrics:
         self.authentication_attempts = Counter(
             registry, "authentication_attempts_total", "Authentications by result.", ("result",)
         )
+        # Counted with nearly every request: one call and no question.
+        self.identified = partial(self.authentication_attempts.inc, _SUCCESS)
         self._register_readings(registry, flow)
 
     def _register_readings(self, registry: CollectorRegistry, flow: FairFlow) -> None:
@@ -188,13 +190,11 @@ class ServerMetrics:
         if seconds is not None:
             self.request_seconds.observe(seconds, labels)
 
-    def identified(self, request: Request, user: User | None, code: int) -> None:
-        """Count whether it became known who sent a request: success, failure where it showed no
+    def unidentified(self, request: Request, code: int) -> None:
+        """Count that it did not become known who sent a request: failure where it showed no
         credentials, error where they do not hold. Otherwise it was refused before anybody looked.
         """
-        if user is not None:
-            self.authentication_attempts.inc(_SUCCESS)
-        elif code == 401:
+        if code == 401:
             shown = "authorization" in request.headers or request.peer.certificate is not None
             self.authentication_attempts.inc(_ERROR if shown else _FAILURE)
 

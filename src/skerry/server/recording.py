@@ -95,7 +95,10 @@ class RequestRecorder:
         if not audit_id:
             audit_id = self._audit_ids.next()
         answer.headers = (*answer.headers, ("Audit-Id", audit_id))
-        self._metrics.identified(request, user, answer.status)
+        if user is not None:
+            self._metrics.identified()
+        else:
+            self._metrics.unidentified(request, answer.status)
         if isinstance(answer, Stream):
             self._metrics.finished(request, info, answer.status, None, served=served)
             self._charge(request, user, self._clock.monotonic())
