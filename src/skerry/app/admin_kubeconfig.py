@@ -41,6 +41,8 @@ class ClusterEntry:
     name: str
     server: str
     ca: bytes
+    # What the server is asked for, where that is not the host of its address.
+    tls_server_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ def _address(cluster: Entry) -> str:
 
 
 def _cluster(entry: ClusterEntry) -> Entry:
-    return {"server": entry.server, _AUTHORITY: _base64(entry.ca)}
+    named = {"tls-server-name": entry.tls_server_name} if entry.tls_server_name else {}
+    return {"server": entry.server, _AUTHORITY: _base64(entry.ca), **named}
 
 
 def _user(entry: UserEntry) -> Entry:

@@ -104,6 +104,18 @@ _AWAITED = frozenset(
         (_RBAC, "clusterrolebindings"),
     }
 )
+# Rules that can be left out, by Kubernetes' names; the others keep the server's own data right.
+DISABLEABLE: Mapping[str, type] = {
+    "ServiceAccount": ServiceAccountAdmission,
+    "Priority": PriorityAdmission,
+    "DefaultTolerationSeconds": DefaultTolerations,
+    "NodeRestriction": NodeRestriction,
+    "DefaultStorageClass": DefaultStorageClass,
+    "StorageObjectInUseProtection": StorageProtection,
+    "LimitRanger": LimitRanger,
+    "PodSecurity": PodSecurityAdmission,
+    "ResourceQuota": QuotaAdmission,
+}
 _CONNECTED = ("exec", "attach", "portforward", "proxy")
 
 
@@ -125,6 +137,8 @@ class Parts:
     admission: tuple[Admission, ...] = ()
     # What is offered beyond Kubernetes by the server as a whole.
     extensions: Mapping[str, ExtensionHandler] = field(default_factory=dict)
+    # Rules that are left out, by Kubernetes' names.
+    disabled_admission: frozenset[str] = frozenset()
     service_network: str = "10.96.0.0/16"
     # Extensions that are offered besides those of every server: name and path.
     offers: Mapping[str, str] = field(default_factory=dict)
@@ -268,7 +282,11 @@ class ApiServer:
         calls = WebhookCalls(
             self._webhook_client, around, parts.ids, parts.stamp, parts.webhook_metrics
         )
-        first, others = self._rules(parts)
+        left_out = tuple(DISABLEABLE[name] for name in parts.disabled_admission)
+        first, others = (
+            [rule for rule in rules if not isinstance(rule, left_out)]
+            for rules in self._rules(parts)
+        )
         mutating = self._mutating = MutatingWebhooks(self.mutating_webhooks, calls, Chain(first))
         self.admission_rules = (*first, mutating, *others)
         return Chain(self.admission_rules), Validations(

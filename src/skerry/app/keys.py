@@ -58,7 +58,14 @@ async def open_keys(
         known = list(read_authorities(directory).credentials)
         record = await signing_record(store, "authority", known, directory, alone=alone)
         authorities = Authorities(
-            store, record, directory, names, clock, given, settings.client_ca_file
+            store,
+            record,
+            directory,
+            names,
+            clock,
+            given,
+            settings.client_ca_file,
+            given_to_all=settings.tls_cert_to_all,
         )
         known = [key.id for key in open_signing_keys(directory)]
         signing = await signing_record(store, "signing", known, directory, alone=alone)

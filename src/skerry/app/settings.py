@@ -55,6 +55,10 @@ class ServerSettings:
     tls_private_key_file: Path | None = None
     """Key of ``tls_cert_file``."""
 
+    tls_cert_to_all: bool = False
+    """Whether everybody is shown that certificate, as by kube-apiserver, not only who asks for one
+    of its names; the administrator's kubeconfig asks for the server's own one."""
+
     client_ca_file: Path | None = None
     """Authorities, PEM, RSA or EC, whose client certificates are accepted besides those of the
     server's own; read again when it changes. The common name is the user, organizations are the
@@ -102,6 +106,9 @@ class ServerSettings:
     encryption_key_file: Path | None = None
     """Keys that encrypt Secrets at rest, one ``name: base64 key`` a line. Default
     ``DATA_DIR/pki/encryption.keys``, made at the first start; servers on one etcd share it."""
+
+    disabled_admission: tuple[str, ...] = ()
+    """Rules of admission that are left out, by Kubernetes' names, e.g. ``ServiceAccount``."""
 
     admission_control_config_file: Path | None = None
     """Defaults and exemptions of PodSecurity, as kube-apiserver reads them; absent, a Namespace

@@ -81,7 +81,7 @@ from skerry.server.security.key_administration import KeyAdministration
 from skerry.server.security.key_ring import KeyRing
 from skerry.server.security.pki import server_names
 from skerry.server.security.signing_rotation import Authorities
-from skerry.server.security.tls import LiveContext
+from skerry.server.security.tls import OWN_NAME, LiveContext
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
 from skerry.server.user import User
@@ -198,7 +198,7 @@ async def serving(
         raise StartError(f"cannot open the store: {error}") from error
     try:
         host = settings.external_hostname or _reachable(settings.bind_address)
-        names = server_names((host, *settings.tls_sans))
+        names = server_names((host, *settings.tls_sans, *_own_name(settings)))
         try:
             keys = await open_keys(settings, store, names, clock, ids)
         except KeyMismatch as error:
@@ -306,7 +306,14 @@ async def plain_assembly(
     assembly = ServerAssembly(
         api,
         lambda: AdminEntries(
-            [ClusterEntry(ADMIN_CONTEXT, f.url, f.authorities.bundle().encode())],
+            [
+                ClusterEntry(
+                    ADMIN_CONTEXT,
+                    f.url,
+                    f.authorities.bundle().encode(),
+                    "".join(_own_name(f.settings)),
+                )
+            ],
             [UserEntry("admin", f.authorities.pki.admin)],
             [ContextEntry(ADMIN_CONTEXT, ADMIN_CONTEXT, "admin")],
             ADMIN_CONTEXT,
@@ -407,6 +414,7 @@ def server_parts(
         },
         admission=(EscalationGuard(security.rbac),),
         service_network=settings.service_network,
+        disabled_admission=frozenset(settings.disabled_admission),
         pod_security=_pod_security(settings.admission_control_config_file),
         webhook_networks=_networks(settings.webhook_networks),
         webhook_metrics=observability.webhooks,
@@ -466,6 +474,11 @@ async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContex
 def _reachable(address: str) -> str:
     """Return an address clients on this machine can use for a server bound to *address*."""
     return "127.0.0.1" if address in ("0.0.0.0", "::", "") else address  # noqa: S104 - compared
+
+
+def _own_name(settings: ServerSettings) -> tuple[str, ...]:
+    """Return the name the server's own certificate is asked for by, where another is shown."""
+    return (OWN_NAME,) if settings.tls_cert_to_all else ()
 
 
 def _fixed(document: dict[str, str]) -> PathHandler:

@@ -25,6 +25,7 @@ EXTRAS_OF_COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": ("all",),
     "diff": ("hub",),
     "docs": ("all",),
+    "envtest": ("hub", "edge"),
     "exec": ("hub",),
     "explain": ("hub",),
     "fleet": ("hub",),

@@ -17,6 +17,7 @@ _MODULES = {
     "scheduler": "scheduler",
     "syncer": "syncer",
     "edge": "edge",
+    "envtest": "envtest",
     "up": "up",
     "down": "up",
     "status": "up",

@@ -17,6 +17,8 @@ from skerry.server.admission.operation import Operation
 from skerry.store.base import Store, Write
 
 _FIRST_PORT, _LAST_PORT = 30000, 32767
+# How many addresses are left to who asks for one, as Kubernetes counts them.
+_MIN_LEFT, _MAX_LEFT = 16, 256
 _PORT_TYPES = frozenset({"NodePort", "LoadBalancer"})
 
 
@@ -77,12 +79,17 @@ class ServiceAllocation:
     def _addresses(self, obj: Object) -> Iterator[str]:
         """Yield every usable address, from a place that differs between Services.
 
-        The first addresses of the range are left to Services that ask for theirs by number.
+        The first addresses of the range are left to Services that ask for theirs by number, as
+        long as there are others: a sixteenth of them, at least 16 and at most 256.
         """
         size = self._network.num_addresses - 2
+        first = min(max(_MIN_LEFT, size // 16), _MAX_LEFT)
+        first = first if first < size else 0
         start = zlib.crc32(obj["metadata"]["uid"].encode())
-        for step in range(size - 256):
-            yield str(self._network[256 + (start + step) % (size - 256) + 1])
+        for step in range(size - first):
+            yield str(self._network[first + (start + step) % (size - first) + 1])
+        for number in range(first):
+            yield str(self._network[number + 1])
 
     async def _free_port(self, operation: Operation, cluster: str, taken: set[int]) -> int:
         span = _LAST_PORT - _FIRST_PORT + 1

@@ -199,16 +199,20 @@ class Authorities(SigningRotation):
         clock: Clock,
         given: tuple[Path, Path] | None = None,
         clients: Path | None = None,
+        *,
+        given_to_all: bool = False,
     ) -> None:
         """Keep everything in *directory*; *given* are certificate and key that a person gives.
 
-        Authorities in the file *clients* vouch for clients, and for nothing else.
+        They are shown to who asks for their names, or *given_to_all*. Authorities in the file
+        *clients* vouch for clients, and for nothing else.
         """
         super().__init__(store, record)
         self._clients_file = clients
         self._names = tuple(names)
         self._clock = clock
         self._given_files = given
+        self._given_to_all = given_to_all
         # Called whenever a certificate has changed.
         self.listeners: list[Callable[[], None]] = []
         self.pki = open_pki(directory, names, clock, record)
@@ -255,7 +259,13 @@ class Authorities(SigningRotation):
         clients = self.client_bundle() if asks else ""
         if self._given is None:
             return server_context(self.pki, clients=clients)
-        return server_context(self.pki, self._given.credential, self._given.names, clients=clients)
+        return server_context(
+            self.pki,
+            self._given.credential,
+            self._given.names,
+            clients=clients,
+            to_all=self._given_to_all,
+        )
 
     def _apply(self) -> None:
         given = None if self._given_files is None else read_given(*self._given_files)

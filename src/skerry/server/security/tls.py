@@ -11,6 +11,8 @@ from typing import Any
 
 from skerry.server.security.pki import Credential, Pki
 
+# The name by which a server that shows everybody a given certificate is asked for its own one.
+OWN_NAME = "apiserver-loopback-client"
 # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python's ssl module does not name.
 _NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
 
@@ -42,10 +44,12 @@ def server_context(
     names: Collection[str] = (),
     *,
     clients: str | None = None,
+    to_all: bool = False,
 ) -> ssl.SSLContext:
     """Return the context of a server that proves itself with *pki*.
 
-    To clients that ask for one of *names* it shows the certificate that it was *given*. A client
+    To clients that ask for one of *names* it shows the certificate that it was *given*; *to_all*
+    shows that one to whoever does not ask for ``OWN_NAME``, as kube-apiserver does. A client
     may show a certificate, too; it must then be signed by one of the authorities *clients* (PEM;
     by default those of *pki*), or the handshake fails. Others authenticate by token or not at all.
     Times of certificates are not checked here but by authentication (``ClientCertificates``),
@@ -61,7 +65,7 @@ def server_context(
     other = _context(clients, given)
 
     def choose(secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        if name is not None and is_named(name, names):
+        if name != OWN_NAME if to_all else name is not None and is_named(name, names):
             secured.context = other
 
     context.sni_callback = choose

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from ipaddress import ip_address, ip_network
 
+from skerry.server.admission.services import ServiceAllocation
+from skerry.store.memory import MemoryStore
 from tests.kit.server.harness import serving
 from tests.kit.server.objects import CORE, service
 from tests.kit.sim.loop import virtual
@@ -23,6 +25,15 @@ async def test_every_service_gets_an_address_of_its_own() -> None:
         assert len(addresses) == 50
         assert all(ip_address(address) in NETWORK for address in addresses)
         assert made[0].body["spec"]["clusterIPs"] == [made[0].body["spec"]["clusterIP"]]
+
+
+@virtual
+async def test_a_small_range_is_used_up_before_it_is_full() -> None:
+    rule = ServiceAllocation(MemoryStore("s"), "10.0.0.0/26")
+    found = list(rule._addresses({"metadata": {"uid": "u"}}))
+    assert len(set(found)) == 62
+    # Those that are asked for by number come last.
+    assert [int(ip_address(each)) & 63 for each in found[-16:]] == list(range(1, 17))
 
 
 @virtual

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -9,8 +10,8 @@ from cryptography import x509
 
 from skerry.kit.clock import SystemClock
 from skerry.server.http.message import Answer, Peer, Request, Response
-from skerry.server.security.pki import Authority, Pki, open_pki, server_names
-from skerry.server.security.tls import client_context, server_context
+from skerry.server.security.pki import Authority, Pki, new_ca, open_pki, server_names
+from skerry.server.security.tls import OWN_NAME, client_context, server_context
 from tests.kit.server.clock import HandClock
 from tests.kit.server.wire import GET, Got, connected, serving
 
@@ -107,3 +108,29 @@ async def test_plain_http_on_the_tls_port_does_not_hang(pki: Pki) -> None:
     async with serving(tls=server_context(pki)) as (_, port), connected(port) as client:
         client.send(GET % b"")
         assert not (await client.rest()).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("name", "to_all", "by_given"),
+    [
+        ("given.example.org", False, True),
+        ("localhost", False, False),
+        ("given.example.org", True, True),
+        ("localhost", True, True),
+        (OWN_NAME, True, False),
+    ],
+)
+async def test_who_is_shown_the_given_certificate(
+    pki: Pki, name: str, *, to_all: bool, by_given: bool
+) -> None:
+    clock = SystemClock()
+    names = ["given.example.org"]
+    given = Authority(new_ca("other", clock), clock).server("given", [*names, "localhost"])
+    context = server_context(pki, given, names, to_all=to_all)
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    async with serving(tls=context) as (_, port):
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls, server_hostname=name)
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+    assert (x509.load_der_x509_certificate(shown) == given.x509) is by_given
