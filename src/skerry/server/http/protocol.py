@@ -136,6 +136,8 @@ class Connection(AnswerWriter):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = self._reader.ended = True
+        # With its TLS it is large, and this object is part of circles that are found late.
+        self._transport = None
         for read in self._queue:
             self._give_back(read[0])
         self._queue.clear()
