@@ -26,7 +26,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.app.api_server import ApiServer
 from skerry.app.console_decisions import ConsoleDecisions
 from skerry.app.console_desk import console_desk
-from skerry.app.console_feed import run_feed
+from skerry.app.console_feed import feeding, run_feed
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError
 from skerry.app.core_controllers import embedded_transport
@@ -36,6 +36,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339
+from skerry.scheduler.placement import location_chooser
 from skerry.server.access import Attributes, Authenticator, Authorizer
 from skerry.server.engine import Recorder
 from skerry.server.extensions import CONSOLE_CODES, CONSOLE_SESSIONS, ExtensionHandler, Visit
@@ -136,7 +137,7 @@ class Console:
         self.url = ""
         # Counts changes of rights; what somebody may see is asked again whenever it differs.
         self.rights_version = 0
-        self._feed = Feed()
+        self._feed = Feed(location_chooser)
         self._http: HttpServer | None = None
 
     def extensions(self) -> dict[str, ExtensionHandler]:
@@ -146,7 +147,7 @@ class Console:
     async def listen(self, authorities: Authorities, api: HubServer) -> None:
         """Take the port; ConsoleError when it cannot be had, or the certificate not be used."""
         settings = self._settings
-        desk = console_desk(self._feed, self._eyes(api), self._clock, questions_of(api))
+        desk = console_desk(self._feed, self._eyes(api), self._clock, questions_of(api, self._feed))
         desk = replace(desk, facts=lambda: facts_of(api))
         around = Around(self._by_token, self._record, self._audit, self._names)
         site = Site(read_assets(), self.sessions, desk, self._pace, self._clock, around)
@@ -193,7 +194,7 @@ class Console:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._pace.run())
                 tasks.create_task(self._expire())
-                tasks.create_task(run_feed(self._feed, api, self._clock, self._ids))
+                tasks.create_task(run_feed(self._feed, feeding(api, self._clock), self._ids))
         finally:
             if self._http is not None:
                 await self._http.stop(self._settings.drain_seconds)
@@ -285,9 +286,9 @@ class Console:
         self._recorder.finished(request, info, user, Response(code), served=True)
 
 
-def questions_of(api: ApiServer) -> dict[str, Answering]:
+def questions_of(api: ApiServer, feed: Feed) -> dict[str, Answering]:
     """Return the questions that are answered over the hub's own API, with the viewer's rights."""
-    viewer = Viewer(lambda user: embedded_transport(api, user))
+    viewer = Viewer(lambda user: embedded_transport(api, user), feed)
     asked = ConsoleQuestions(viewer, lambda: api.dispatcher.position)
     return {**asked.by_kind(), **ConsoleDecisions(viewer).by_kind()}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from skerry.api.edge import EXPORT
-from skerry.api.kcp.resources import API_EXPORTS, LOCATIONS, SYNC_TARGETS
+from skerry.api.kcp.resources import API_EXPORTS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.api_server import ApiServer
@@ -15,8 +15,9 @@ from skerry.app.core_controllers import embedded_transport
 from skerry.app.export_views import view_path
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.runtime.client import EVERYWHERE, Client
-from skerry.runtime.informer import InformerFactory
+from skerry.runtime.informer import InformerFactory, Transform
 from skerry.server.user import User
 from skerry.web.feed import Feed
 
@@ -25,16 +26,23 @@ _USER = User("system:console", groups=("system:masters", "system:authenticated")
 _EXPORTS: Final[Mapping[GroupVersionResource, str]] = {
     SYNC_TARGETS: SYNC_TARGETS.group,
     LOCATIONS: LOCATIONS.group,
+    WORKSPACES: WORKSPACES.group,
 }
+# What is kept of an object, where that is not the whole.
+_LEAN: Final[Mapping[GroupVersionResource, Transform]] = {WORKSPACES: lean_workspace}
 
 
-async def run_feed(feed: Feed, api: ApiServer, clock: Clock, ids: IdSource) -> None:
+def feeding(api: ApiServer, clock: Clock) -> Client:
+    """Return the client that reads for everybody."""
+    return Client(embedded_transport(api, _USER), user_agent="skerry/console", clock=clock)
+
+
+async def run_feed(feed: Feed, client: Client, ids: IdSource) -> None:
     """Follow what the console shows, from when somebody first looks until cancelled.
 
     A kind is followed in the view of the export that offers it, as soon as there is one.
     """
     await feed.wanted.wait()
-    client = Client(embedded_transport(api, _USER), user_agent="skerry/console", clock=clock)
     exports = InformerFactory(client.for_cluster(EVERYWHERE), ids=ids)
     appeared = asyncio.Event()
     views: dict[str, str] = {}
@@ -55,5 +63,5 @@ async def run_feed(feed: Feed, api: ApiServer, clock: Clock, ids: IdSource) -> N
                 waiting.discard(gvr)
                 path = views[_EXPORTS.get(gvr, EXPORT)]
                 factory = InformerFactory(client.at(path, EVERYWHERE), ids=ids)
-                feed.follow(gvr, factory.informer(gvr, packed=True))
+                feed.follow(gvr, factory.informer(gvr, packed=True, transform=_LEAN.get(gvr)))
                 tasks.create_task(factory.run())

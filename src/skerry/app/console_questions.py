@@ -22,6 +22,7 @@ from skerry.api.objects import Object
 from skerry.app.explain import Question, explain
 from skerry.app.explain_names import Unanswered, kind_of
 from skerry.app.hub_reading import HubReader
+from skerry.app.warm_reading import WarmReader
 from skerry.app.what_if import foresee
 from skerry.logic.fleet.explanation.changes import edited
 from skerry.logic.fleet.translation.copies import copied
@@ -31,6 +32,7 @@ from skerry.runtime.client import Client, WriteOptions, cluster_of
 from skerry.runtime.discovery import discover
 from skerry.runtime.transport import Transport
 from skerry.server.user import User
+from skerry.web.feed import Feed
 
 Given = Mapping[str, Any]
 Answering = Callable[[User, Given], Awaitable[Mapping[str, Any]]]
@@ -45,17 +47,20 @@ _DIGEST_LETTERS = 16
 
 
 class Viewer:
-    """Reads and writes as whoever looks; *transport_for* leads into the hub with their rights."""
+    """Reads and writes as whoever looks; *transport_for* leads into the hub with their rights.
 
-    def __init__(self, transport_for: Callable[[User], Transport]) -> None:
+    *feed* is what the console keeps up anyway.
+    """
+
+    def __init__(self, transport_for: Callable[[User], Transport], feed: Feed) -> None:
         self._transport_for = transport_for
+        self._feed = feed
 
     def client(self, user: User) -> Client:
         return Client(self._transport_for(user), user_agent=_AGENT)
 
     def reader(self, user: User, workspace: str) -> HubReader:
-        client = self.client(user)
-        return HubReader(client, client, client, workspace)
+        return WarmReader(self.client(user), workspace, self._feed)
 
 
 class ConsoleQuestions:
@@ -122,10 +127,8 @@ class ConsoleQuestions:
                 raise BadRequest("object: what Secrets hold is not shown")
             target = await at.get(SYNC_TARGETS, name)
             mailbox = Mailbox(cluster_of(target), target["metadata"]["uid"]).workspace
-            found = [
-                each for each in await reader.mailboxes() if each["metadata"]["name"] == mailbox
-            ]
-            copies, unreadable = await reader.copies(found, types, {subject.item})
+            found = await reader.mailboxes({mailbox})
+            copies, unreadable = await reader.copies([*found.values()], types, {subject.item})
         except Unanswered as error:
             raise BadRequest(str(error)) from error
         if mailbox in unreadable:

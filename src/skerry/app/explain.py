@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from skerry.api.edge import EDGE_PLACEMENTS, PLACEMENT_REVISIONS, Mailbox, is_projected
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    PLACEMENT_REVISIONS,
+    Mailbox,
+    is_projected,
+    sync_target_ref,
+)
 from skerry.api.errors import NotFound
 from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.objects import Object
@@ -16,12 +23,13 @@ from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.logic.fleet.explanation.answer import Answer, Facts, answer, targets_at
 from skerry.logic.fleet.explanation.changes import what_or_none
 from skerry.logic.fleet.explanation.problems import PlacementProblem, problems
-from skerry.logic.fleet.explanation.silence import silence
+from skerry.logic.fleet.explanation.silence import Silence, silence
+from skerry.logic.fleet.explanation.standing import Standing
 from skerry.logic.fleet.explanation.way import Sent
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.placement.explain import explain as explain_location
-from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.placement.slices import assigned_in, destinations_in
+from skerry.logic.fleet.placement.records import Destination, placement_of
+from skerry.logic.fleet.placement.whatif import Put, hypothetical
 from skerry.logic.fleet.revision.objects import RevisionPage, latest, manifest_of, read_page
 from skerry.logic.fleet.translation.categories import DEFINITIONS
 from skerry.logic.fleet.translation.ownership import owned_of
@@ -103,13 +111,11 @@ class _Asking:
         chosen = locations_named(inventory.locations, question.location, paths)
         asked = await hub.subjects(types, question.object)
         subjects = await self._with_defined(types, asked) if question.object else asked
-        pieces = await hub.slices(question.placement)
-        slices = [each for piece in pieces for each in destinations_in(piece)]
-        mailboxes = {each["metadata"]["name"]: each for each in await hub.mailboxes()}
-        near = self._destinations(inventory, chosen, slices)
-        wanted = {Mailbox(d.cluster, d.uid).workspace for d in near} & mailboxes.keys()
+        standing = await hub.standing(self._ref)
+        near = self._destinations(inventory, chosen, standing)
+        mailboxes = await hub.mailboxes({Mailbox(d.cluster, d.uid).workspace for d in near})
         copies, unreadable = await hub.copies(
-            [mailboxes[name] for name in sorted(wanted)], types, {each.item for each in asked}
+            [mailboxes[name] for name in sorted(mailboxes)], types, {each.item for each in asked}
         )
         statuses = kinds_with_status(types)
         now = hub.clock.now()
@@ -118,7 +124,7 @@ class _Asking:
             what_or_none(self._placement),
             inventory.index,
             chosen,
-            frozenset(slices),
+            standing,
             mailboxes,
             unreadable,
             subjects,
@@ -126,20 +132,20 @@ class _Asking:
             copies,
             lambda item: item.group_resource in statuses,
             copies_are_inert(await hub.own.version()),
-            {each["metadata"]["uid"]: silence(each, now) for each in inventory.sync_targets},
-            await self._sent(pieces),
+            _silences(inventory, near, now),
+            await self._sent(standing),
             {**paths, **await self._owners(copies.values())},
         )
-        found = answer(facts, every_pair=bool(question.object or question.location))
+        # Tables that others keep up may be a moment behind what was read just now.
+        with hypothetical(inventory.index, [Put(placement_of(self._placement))]):
+            facts = replace(facts, locations=_still(inventory, chosen))
+            found = answer(facts, every_pair=bool(question.object or question.location))
         return found if subjects is asked else found.about({each.item for each in asked})
 
-    async def _sent(self, pieces: Sequence[Object]) -> dict[str, Sent]:
+    async def _sent(self, standing: Standing) -> dict[str, Sent]:
         """Return what destinations are sent, by SyncTarget UID; nothing without a Rollout."""
         numbers = {
-            each.uid: given.revision
-            for piece in pieces
-            for each, given in zip(destinations_in(piece), assigned_in(piece), strict=True)
-            if given is not None and given.revision
+            uid: given.revision for uid, given in standing.assigned.items() if given.revision
         }
         if not numbers:
             return {}
@@ -168,17 +174,37 @@ class _Asking:
         self,
         inventory: FleetInventory,
         locations: Mapping[ObjectRef, Object],
-        slices: Sequence[Destination],
+        standing: Standing,
     ) -> list[Destination]:
-        present = frozenset(each.location_ref for each in slices)
         index = inventory.index
-        return [
-            Destination(where.cluster, where.name, name, uid)
-            for where in locations
-            for name, uid in targets_at(
-                index, where, explain_location(index, self._ref, where, present)
-            )
-        ]
+        with hypothetical(index, [Put(placement_of(self._placement))]):
+            return [
+                Destination(where.cluster, where.name, name, uid)
+                for where in _still(inventory, locations)
+                for name, uid in targets_at(
+                    index, where, explain_location(index, self._ref, where, standing.present)
+                )
+            ]
+
+
+def _still(
+    inventory: FleetInventory, locations: Mapping[ObjectRef, Object]
+) -> dict[ObjectRef, Object]:
+    """Return those of *locations* that the table has."""
+    there = inventory.index.inventory.location
+    return {ref: obj for ref, obj in locations.items() if there(ref) is not None}
+
+
+def _silences(
+    inventory: FleetInventory, near: Iterable[Destination], now: datetime
+) -> dict[str, Silence | None]:
+    """Return since when edges have not been heard of, by UID."""
+    found: dict[str, Silence | None] = {}
+    for each in near:
+        target = inventory.sync_targets.get(sync_target_ref(each.cluster, each.sync_target))
+        if target is not None:
+            found[each.uid] = silence(target, now)
+    return found
 
 
 def _sent(number: int, live: int, pages: Sequence[RevisionPage]) -> Sent:

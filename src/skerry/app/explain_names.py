@@ -43,8 +43,8 @@ def locations_named(
     """
     workspace, slash, name = wanted.rpartition("/")
     found = {
-        ref: obj
-        for ref, obj in locations.items()
+        ref: locations[ref]
+        for ref in locations
         if not wanted or (ref.name == name and (not slash or paths.get(ref.cluster) == workspace))
     }
     if wanted and not found:

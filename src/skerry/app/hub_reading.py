@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from skerry.api.edge import (
     CUSTOMIZERS,
+    EDGE_PLACEMENTS,
     EXPORT,
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
@@ -22,7 +24,6 @@ from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     USUAL_PROVIDER,
     binding_reference,
-    placement_of_slice,
 )
 from skerry.api.errors import ApiError, BadRequest, Forbidden, Invalid, NotFound
 from skerry.api.kcp.resources import (
@@ -44,6 +45,7 @@ from skerry.kit.clock import Clock, SystemClock
 from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.explanation.answer import UNNAMED
 from skerry.logic.fleet.explanation.changes import item_of
+from skerry.logic.fleet.explanation.standing import Standing, Standings, standings_by
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.guards.index import GuardIndex
 from skerry.logic.fleet.guards.spec import guard_of
@@ -63,6 +65,8 @@ from skerry.scheduler.placement import location_chooser
 
 # Requests in flight: as many as the transport keeps connections for.
 _AT_ONCE = 16
+# Mailboxes that are asked for one by one: more than that, and all are listed.
+_FEW_MAILBOXES = 16
 _ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
 _NAMESPACES = GroupVersionResource("", "v1", NAMESPACES.resource)
 
@@ -106,15 +110,16 @@ class FleetInventory:
 
     index: DestinationTable
     locations: Mapping[ObjectRef, Object]
-    sync_targets: Sequence[Object]
+    sync_targets: Mapping[ObjectRef, Object]
 
     def paths(self) -> dict[ClusterName, str]:
         """Return the paths of the workspaces that Locations are in, as these say them."""
-        return {
-            ref.cluster: path
-            for ref, obj in self.locations.items()
-            if (path := (obj["metadata"].get("annotations") or {}).get(PATH_ANNOTATION))
-        }
+        found: dict[ClusterName, str] = {}
+        for ref in self.locations:
+            if ref.cluster not in found:
+                notes = self.locations[ref]["metadata"].get("annotations") or {}
+                found[ref.cluster] = notes.get(PATH_ANNOTATION, "")
+        return {cluster: path for cluster, path in found.items() if path}
 
 
 class HubReader:
@@ -205,9 +210,9 @@ class HubReader:
             for each in items
         }
 
-    async def slices(self, placement: str) -> list[Object]:
-        found = (await self.own.list(SINGLE_PLACEMENT_SLICES)).items
-        return [piece for piece in found if placement_of_slice(piece) == placement]
+    async def standing(self, placement: ObjectRef) -> Standing:
+        """Return where a placement of the workspace is."""
+        return standings_by((await self.own.list(SINGLE_PLACEMENT_SLICES)).items)(placement)
 
     async def edge_kind(self, gvr: GroupVersionResource) -> list[Object]:
         """Read a kind in the own workspace; an inventory's need not serve it."""
@@ -218,12 +223,16 @@ class HubReader:
 
     # -- mailboxes ---------------------------------------------------------------------------
 
-    async def mailboxes(self) -> list[Object]:
+    async def mailboxes(self, names: AbstractSet[str]) -> dict[str, Object]:
+        """Return those of the mailboxes *names* that there are; few are asked for one by one."""
         provider = self.base.at("", await self._provider_path())
+        asked = sorted(names) if len(names) <= _FEW_MAILBOXES else [""]
         try:
-            return (await provider.list(WORKSPACES)).items
+            lists = await self.all([_named(provider, name) for name in asked])
         except Forbidden as error:
             raise Unanswered(f"the mailboxes cannot be read: {error.message}") from error
+        found = {each["metadata"]["name"]: each for items in lists for each in items}
+        return {name: each for name, each in found.items() if name in names}
 
     async def copies(
         self, mailboxes: Sequence[Object], types: ServedTypes, items: set[ObjectRef]
@@ -270,6 +279,15 @@ class HubReader:
             found = []
         return found or await self.edge_kind(gvr)
 
+    async def placements_everywhere(self) -> Mapping[ObjectRef, Object]:
+        """Return the placements of all workspaces; of the own one where no more may be read."""
+        found = await self.everywhere(EDGE_PLACEMENTS)
+        return {ObjectRef.of(EDGE_PLACEMENTS.group_resource, each): each for each in found}
+
+    async def standings(self) -> Standings:
+        """Return the lookup of where placements are, as far as that may be read."""
+        return standings_by(await self.everywhere(SINGLE_PLACEMENT_SLICES))
+
     async def paths(self, clusters: Iterable[ClusterName]) -> dict[ClusterName, str]:
         """Return the paths of workspaces; ``?`` for one whose path may not be read."""
         names = sorted(set(clusters))
@@ -284,7 +302,7 @@ class HubReader:
         return str((found["metadata"].get("annotations") or {}).get(PATH_ANNOTATION) or UNNAMED)
 
     async def inventory(
-        self, placements: Sequence[Object], *, asks: bool = False
+        self, placements: Iterable[Object], *, asks: bool = False
     ) -> FleetInventory:
         """Return an index of *placements* and of all Locations, SyncTargets and grants.
 
@@ -315,8 +333,11 @@ class HubReader:
         locations = (await scheduling.list(LOCATIONS)).items
         for location in locations:
             index.put_location(location_of(location))
-        by_ref = {ObjectRef.of(LOCATIONS.group_resource, each): each for each in locations}
-        return FleetInventory(index, by_ref, targets)
+        return FleetInventory(
+            index,
+            {ObjectRef.of(LOCATIONS.group_resource, each): each for each in locations},
+            {ObjectRef.of(SYNC_TARGETS.group_resource, each): each for each in targets},
+        )
 
     async def guards(self) -> GuardIndex:
         """Return the PlacementGuards there are."""
@@ -370,3 +391,9 @@ class HubReader:
                 raise result
             found.append(result)
         return found
+
+
+async def _named(provider: Client, name: str) -> list[Object]:
+    """List one workspace by its name, or all for the empty one: the same right lets one do it."""
+    fields = f"metadata.name={name}" if name else ""
+    return (await provider.list(WORKSPACES, Selection(fields=fields))).items

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from skerry.api.edge import (
     EDGE_PLACEMENTS,
     ROLLOUTS,
-    SINGLE_PLACEMENT_SLICES,
     Mailbox,
     edge_placement_ref,
     is_projected,
@@ -33,17 +32,17 @@ from skerry.logic.fleet.explanation.changes import (
     item_of,
     must_exist,
     placed_at,
-    running_by,
     what_or_none,
 )
 from skerry.logic.fleet.explanation.contents import Materials, Rules, Taken
+from skerry.logic.fleet.explanation.standing import NOWHERE, Standings
 from skerry.logic.fleet.guards.foresight import would_hold
 from skerry.logic.fleet.guards.freeze import Frozen
 from skerry.logic.fleet.guards.index import GuardIndex
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Rule
-from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.placement.whatif import Change, hypothetical, what_if
+from skerry.logic.fleet.placement.records import Destination, placement_of
+from skerry.logic.fleet.placement.whatif import Change, Put, hypothetical, what_if
 from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.runtime.discovery import ServedTypes, discover
 
@@ -100,10 +99,10 @@ class _Foreseeing:
         hub = self._hub
         types, cluster = await discover(hub.own), await hub.cluster()
         placements = await hub.edge_kind(EDGE_PLACEMENTS)
-        guards, everywhere = await hub.guards(), await hub.everywhere(EDGE_PLACEMENTS)
+        guards, everywhere = await hub.guards(), await hub.placements_everywhere()
         asks = any(document.get("kind") == "LocationGrant" for document in self._documents)
         asks = asks or any(guard.workspaces is not None for guard in guards)
-        inventory = await hub.inventory(everywhere, asks=asks)
+        inventory = await hub.inventory(everywhere.values(), asks=asks)
         index = inventory.index
         before = Workload(
             {each["metadata"]["name"]: what_or_none(each) for each in placements},
@@ -117,39 +116,42 @@ class _Foreseeing:
         )
         self._rollouts = {e["metadata"]["name"]: e for e in await hub.edge_kind(ROLLOUTS)}
         after, changed = await self._applied(types, cluster, before)
-        slices = await hub.everywhere(SINGLE_PLACEMENT_SLICES)
-        running = running_by(slices)
-        going: dict[ObjectRef, Sequence[Destination]] = {}
-        with hypothetical(index, changed):
-            for name in after.placements:
-                ref = edge_placement_ref(cluster, name)
-                runs = running(ref)
-                present = {each.location_ref for each in runs}
-                going[ref] = index.destinations(ref, present, runs)
-        moved = what_if(index, changed, running)
-        comparison = Comparison(cluster, before, after, moved, lambda ref: going.get(ref, ()))
+        standing = await hub.standings()
+        # Tables that others keep up may be a moment behind what was read just now.
+        with hypothetical(index, [Put(placement_of(each)) for each in placements]):
+            with hypothetical(index, changed):
+                going = _going(index, [edge_placement_ref(cluster, n) for n in after.placements],
+                               standing)  # fmt: skip
+            moved = what_if(index, changed, lambda ref: standing(ref).destinations)
+        seen = [e for e in moved if e.placement.cluster == cluster or e.placement in everywhere]
+        comparison = Comparison(cluster, before, after, seen, lambda ref: going.get(ref, ()))
         taken, unread = await self._taken(types, comparison)
         found = replace(comparison, taken=taken).changes()
         paths = {**inventory.paths(), cluster: hub.workspace}
         others = {each.ref.cluster for each in found} - paths.keys()
-        objects = {ObjectRef.of(EDGE_PLACEMENTS.group_resource, each): each for each in everywhere}
         held = would_hold(
-            moved,
+            seen,
             guards,
-            objects,
+            everywhere,
             index.workspace_labels,
-            lambda ref: len(running(ref)),
+            lambda ref: len(standing(ref).destinations),
             hub.clock.now(),
         )
         paths |= await hub.paths(others)
 
         def frozen(ref: ObjectRef) -> Frozen:
-            return _frozen(ref, objects.get(ref), guards, index, hub.clock.now())
+            return _frozen(ref, everywhere.get(ref), guards, index, hub.clock.now())
 
         found = [
             replace(
                 each,
-                rollout=prospect(rollout, each.ref, going, slices, inventory.locations, frozen),
+                rollout=prospect(
+                    rollout,
+                    going.get(each.ref, ()),
+                    standing(each.ref).assigned,
+                    inventory.locations,
+                    frozen(each.ref),
+                ),
             )
             if (rollout := self._rollout_of(each, cluster)) is not None
             else each
@@ -216,8 +218,8 @@ class _Foreseeing:
         if not wanted:
             return lambda *_: None, 0
         hub = self._hub
-        named = {each["metadata"]["name"]: each for each in await hub.mailboxes()}
-        known = [named[name] for name in sorted(wanted) if name in named]
+        named = await hub.mailboxes(wanted.keys())
+        known = [named[name] for name in sorted(named)]
         copies, _ = await hub.copies(known[:MAX_MAILBOXES], types, items)
         owners = {
             key: owned.cluster
@@ -234,6 +236,17 @@ class _Foreseeing:
             return None if owner is None else paths[owner]
 
         return taken, max(0, len(known) - MAX_MAILBOXES)
+
+
+def _going(
+    index: DestinationTable, refs: Iterable[ObjectRef], standing: Standings
+) -> dict[ObjectRef, Sequence[Destination]]:
+    """Return where placements go by the table as it is; where they are matters to few of them."""
+    going: dict[ObjectRef, Sequence[Destination]] = {}
+    for ref in refs:
+        there = standing(ref) if index.remembers(ref) else NOWHERE
+        going[ref] = index.destinations(ref, there.present, there.destinations)
+    return going
 
 
 def _frozen(

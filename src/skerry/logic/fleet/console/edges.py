@@ -20,7 +20,7 @@ from pyroaring import BitMap
 from skerry.api.edge import placement_of_slice
 from skerry.api.refs import ClusterName
 from skerry.logic.fleet.overview.rows import EdgeState, edge_row, row_key
-from skerry.logic.fleet.placement.inventory import Inventory
+from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import location_of, sync_target_of
 from skerry.logic.fleet.placement.slices import destinations_in
 
@@ -65,7 +65,8 @@ class EdgeIndex:
     edges some hundreds a second, which nobody has to see at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table: DestinationTable | None = None) -> None:
+        """*table* is where SyncTargets and Locations are kept, for others to ask too."""
         self.version = 0
         self.membership = 0
         self.heartbeats = 0
@@ -85,7 +86,8 @@ class EdgeIndex:
         self.decided: dict[PlacementKey, int] = {}
         self._slices: dict[PlacementKey, dict[str, BitMap]] = {}
         self._owner_of_slice: dict[tuple[ClusterName, str], PlacementKey] = {}
-        self._inventory = Inventory()
+        self._table = table or DestinationTable()
+        self._inventory = self._table.inventory
         self._ranks: NDArray[np.int32] | None = None
 
     # -- what is asked -----------------------------------------------------------------------
@@ -149,7 +151,7 @@ class EdgeIndex:
     def put_sync_target(self, obj: Mapping[str, Any]) -> None:
         """Take a SyncTarget, new or changed."""
         row, target = edge_row(obj), sync_target_of(obj)
-        self._inventory.put_sync_target(target)
+        self._table.put_sync_target(target)
         number = self._number(row.key)
         edge = Edge(
             row.cluster,
@@ -175,7 +177,7 @@ class EdgeIndex:
 
     def remove_sync_target(self, obj: Mapping[str, Any]) -> None:
         """Take that a SyncTarget is gone."""
-        self._inventory.remove_sync_target(sync_target_of(obj).ref)
+        self._table.remove_sync_target(sync_target_of(obj).ref)
         number = self._numbers.get(row_key(obj))
         edge = None if number is None else self._edges.pop(number, None)
         if number is None or edge is None:
@@ -191,8 +193,9 @@ class EdgeIndex:
         location = location_of(obj)
         known = self._inventory.location_number(location.ref)
         before = () if known is None else self._inventory.destinations(known)
-        number = self._inventory.put_location(location)
-        after = self._inventory.destinations(number)
+        self._table.put_location(location)
+        number = self._inventory.location_number(location.ref)
+        after = () if number is None else self._inventory.destinations(number)
         self._relabel((each.cluster, each.sync_target) for each in (*before, *after))
 
     def remove_location(self, obj: Mapping[str, Any]) -> None:
@@ -201,7 +204,7 @@ class EdgeIndex:
         known = self._inventory.location_number(ref)
         if known is not None:
             before = self._inventory.destinations(known)
-            self._inventory.remove_location(ref)
+            self._table.remove_location(ref)
             self._relabel((each.cluster, each.sync_target) for each in before)
 
     def put_slice(self, obj: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName, customizer_name
 from skerry.logic.fleet.explanation.links import Chain, Link, object_json
 from skerry.logic.fleet.explanation.silence import Silence
+from skerry.logic.fleet.explanation.standing import Standing
 from skerry.logic.fleet.explanation.way import Copy, Sent, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject, selections, travelling
 from skerry.logic.fleet.placement.destination import DestinationTable
@@ -47,9 +48,9 @@ class Facts:
     ref: ObjectRef
     what: What | None
     index: DestinationTable
-    # Location objects, and the destinations the placement's slices hold.
+    # Location objects, and where the placement is by its slices.
     locations: Mapping[ObjectRef, Object]
-    slices: AbstractSet[Destination]
+    standing: Standing
     # Mailbox workspaces by name, and why one could not be read.
     mailboxes: Mapping[str, Object]
     unreadable: Mapping[str, str]
@@ -158,7 +159,7 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
     Pairs are those of selected objects and destinations; *every_pair* adds those that already
     fail at selection, for questions about few objects or few Locations.
     """
-    present = frozenset(each.location_ref for each in facts.slices)
+    present = facts.standing.present
     locations: list[LocationAnswer] = []
     pairs: list[PairAnswer] = []
     meant = _meant(facts)
@@ -205,7 +206,7 @@ def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surround
         yield Surroundings(
             where,
             location,
-            Destination(ref.cluster, ref.name, name, uid) in facts.slices,
+            Destination(ref.cluster, ref.name, name, uid) in facts.standing.destinations,
             facts.mailboxes.get(mailbox),
             facts.unreadable.get(mailbox, ""),
             name,

@@ -15,9 +15,7 @@ from skerry.api.edge import (
     CUSTOMIZERS,
     EDGE_PLACEMENTS,
     LOCATION_GRANTS,
-    SINGLE_PLACEMENT_SLICES,
     edge_placement_ref,
-    placement_of_slice,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupResource, ResourceInfo
@@ -43,7 +41,6 @@ from skerry.logic.fleet.placement.records import (
     placement_of,
     sync_target_of,
 )
-from skerry.logic.fleet.placement.slices import destinations_in
 from skerry.logic.fleet.placement.whatif import Change, Difference, Put, Record, Remove
 from skerry.logic.fleet.rollout.foresight import RolloutForeseen
 from skerry.logic.fleet.summary.selection import selection
@@ -55,7 +52,6 @@ from skerry.logic.machinery.selectors import SelectorError
 Labels = Mapping[str, str]
 # Returns the path of a workspace.
 Path = Callable[[ClusterName], str]
-_SLICE = SINGLE_PLACEMENT_SLICES.group_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +335,6 @@ def placed_at(obj: Object, cluster: str) -> Object:
     metadata = {"uid": "(new)", **obj["metadata"]}
     notes = {**(metadata.get("annotations") or {}), CLUSTER_ANNOTATION: cluster}
     return {**obj, "metadata": {**metadata, "annotations": notes}}
-
-
-def running_by(slices: Sequence[Object]) -> Callable[[ObjectRef], frozenset[Destination]]:
-    """Return the lookup of the destinations a placement has by *slices*."""
-    found: dict[ObjectRef, set[Destination]] = {}
-    for piece in slices:
-        ref = edge_placement_ref(ObjectRef.of(_SLICE, piece).cluster, placement_of_slice(piece))
-        found.setdefault(ref, set()).update(destinations_in(piece))
-    return lambda ref: frozenset(found.get(ref, ()))
 
 
 def what_or_none(placement: Object) -> What | None:

@@ -290,6 +290,11 @@ class DestinationTable:
         """Tell whether the placement called *ref* selects a Location of a workspace with grants."""
         return self.consent.governs and self.consent.is_about(self.matching(ref))
 
+    def remembers(self, ref: ObjectRef) -> bool:
+        """Tell whether it matters to a placement where it is already."""
+        placement = self.placement(ref)
+        return self.consent.is_used or (placement is not None and placement.strategy is not None)
+
     def refuses(self, ref: ObjectRef) -> bool:
         """Tell whether some Location that the placement called *ref* selects refuses it."""
         if not self.consent.governs:

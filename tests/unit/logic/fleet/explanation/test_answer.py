@@ -14,6 +14,7 @@ from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName
 from skerry.logic.fleet.explanation.answer import Facts, answer
 from skerry.logic.fleet.explanation.silence import Silence
+from skerry.logic.fleet.explanation.standing import Standing
 from skerry.logic.fleet.explanation.text import answer_text
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.placement.destination import DestinationTable
@@ -111,7 +112,7 @@ class Story:
             what_of(self.placement),
             index,
             {location.ref: self.location},
-            self.slices,
+            Standing(frozenset(self.slices), frozenset(d.location_ref for d in self.slices)),
             self.mailboxes,
             self.unreadable,
             [self.subject],
