@@ -17,7 +17,7 @@ from skerry.api.errors import NotFound
 from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
-from skerry.app.explain_names import Unanswered, kinds_with_status, locations_named
+from skerry.app.explain_names import Unanswered, kinds_with_status
 from skerry.app.hub_reading import FleetInventory, HubReader
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.logic.fleet.explanation.answer import Answer, Facts, answer, targets_at
@@ -27,7 +27,7 @@ from skerry.logic.fleet.explanation.silence import Silence, silence
 from skerry.logic.fleet.explanation.standing import Standing
 from skerry.logic.fleet.explanation.way import Sent
 from skerry.logic.fleet.explanation.what import Subject
-from skerry.logic.fleet.placement.explain import explain as explain_location
+from skerry.logic.fleet.placement.explain import is_selected
 from skerry.logic.fleet.placement.records import Destination, placement_of
 from skerry.logic.fleet.placement.whatif import Put, hypothetical
 from skerry.logic.fleet.revision.objects import RevisionPage, latest, manifest_of, read_page
@@ -108,11 +108,11 @@ class _Asking:
         types = await discover(hub.own)
         inventory = await hub.inventory([self._placement])
         paths = {**await hub.paths([self._ref.cluster]), **inventory.paths()}
-        chosen = locations_named(inventory.locations, question.location, paths)
+        chosen = inventory.named(question.location, paths)
         asked = await hub.subjects(types, question.object)
         subjects = await self._with_defined(types, asked) if question.object else asked
         standing = await hub.standing(self._ref)
-        near = self._destinations(inventory, chosen, standing)
+        near = self._destinations(inventory, chosen)
         mailboxes = await hub.mailboxes({Mailbox(d.cluster, d.uid).workspace for d in near})
         copies, unreadable = await hub.copies(
             [mailboxes[name] for name in sorted(mailboxes)], types, {each.item for each in asked}
@@ -174,7 +174,6 @@ class _Asking:
         self,
         inventory: FleetInventory,
         locations: Mapping[ObjectRef, Object],
-        standing: Standing,
     ) -> list[Destination]:
         index = inventory.index
         with hypothetical(index, [Put(placement_of(self._placement))]):
@@ -182,7 +181,7 @@ class _Asking:
                 Destination(where.cluster, where.name, name, uid)
                 for where in _still(inventory, locations)
                 for name, uid in targets_at(
-                    index, where, explain_location(index, self._ref, where, standing.present)
+                    index, where, selected=is_selected(index, self._ref, where)
                 )
             ]
 

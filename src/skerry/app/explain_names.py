@@ -8,7 +8,6 @@ from typing import Any
 from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
-from skerry.api.refs import ClusterName, ObjectRef
 from skerry.runtime.discovery import ServedTypes
 
 
@@ -32,25 +31,6 @@ def kinds_with_status(types: ServedTypes) -> frozenset[GroupResource]:
         for info in types.preferred().values()
         if reports_status(info.group_resource, [each.name for each in info.subresources])
     )
-
-
-def locations_named(
-    locations: Mapping[ObjectRef, Object], wanted: str, paths: Mapping[ClusterName, str]
-) -> dict[ObjectRef, Object]:
-    """Return the Locations *wanted* names: all of them, a name's, or exactly one.
-
-    *paths* are those of their workspaces, by which people know one from another.
-    """
-    workspace, slash, name = wanted.rpartition("/")
-    found = {
-        ref: locations[ref]
-        for ref in locations
-        if not wanted or (ref.name == name and (not slash or paths.get(ref.cluster) == workspace))
-    }
-    if wanted and not found:
-        known = ", ".join(sorted({ref.name for ref in locations})[:10]) or "none"
-        raise Unanswered(f"there is no Location {wanted!r} (there are: {known})")
-    return found
 
 
 def object_named(types: ServedTypes, text: str) -> tuple[list[ResourceInfo], str, str]:

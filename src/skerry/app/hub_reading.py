@@ -24,6 +24,7 @@ from skerry.api.edge import (
     SINGLE_PLACEMENT_SLICES,
     USUAL_PROVIDER,
     binding_reference,
+    location_ref,
 )
 from skerry.api.errors import ApiError, BadRequest, Forbidden, Invalid, NotFound
 from skerry.api.kcp.resources import (
@@ -68,6 +69,8 @@ _AT_ONCE = 16
 # Mailboxes that are asked for one by one: more than that, and all are listed.
 _FEW_MAILBOXES = 16
 _ROLES: tuple[Role, ...] = ("espw", "root", "base", "admin")
+# What there is to say of an object that is not there.
+_BARE: Object = {"metadata": {}}
 _NAMESPACES = GroupVersionResource("", "v1", NAMESPACES.resource)
 
 # A write that is judged and completed, and not made.
@@ -114,12 +117,31 @@ class FleetInventory:
 
     def paths(self) -> dict[ClusterName, str]:
         """Return the paths of the workspaces that Locations are in, as these say them."""
-        found: dict[ClusterName, str] = {}
-        for ref in self.locations:
-            if ref.cluster not in found:
-                notes = self.locations[ref]["metadata"].get("annotations") or {}
-                found[ref.cluster] = notes.get(PATH_ANNOTATION, "")
-        return {cluster: path for cluster, path in found.items() if path}
+        inventory, found = self.index.inventory, dict[ClusterName, str]()
+        for cluster in inventory.clusters():
+            one = inventory.location_at(inventory.locations_in(cluster)[0])
+            notes = self.locations.get(one.ref, _BARE)["metadata"].get("annotations") or {}
+            if path := notes.get(PATH_ANNOTATION):
+                found[cluster] = path
+        return found
+
+    def named(self, wanted: str, paths: Mapping[ClusterName, str]) -> dict[ObjectRef, Object]:
+        """Return the Locations *wanted* names: all of them, a name's, or exactly one.
+
+        *paths* are those of their workspaces, by which people know one from another.
+        """
+        workspace, slash, name = wanted.rpartition("/")
+        refs: Iterable[ObjectRef] = self.locations
+        if wanted:
+            clusters = self.index.inventory.clusters()
+            refs = [
+                location_ref(c, name) for c in clusters if not slash or paths.get(c) == workspace
+            ]
+        found = {ref: obj for ref in refs if (obj := self.locations.get(ref)) is not None}
+        if wanted and not found:
+            known = ", ".join(sorted({ref.name for ref in self.locations})[:10]) or "none"
+            raise Unanswered(f"there is no Location {wanted!r} (there are: {known})")
+        return found
 
 
 class HubReader:

@@ -266,6 +266,8 @@ def _rules(index: DestinationTable, cluster: ClusterName) -> Rules:
     consent = index.consent
 
     def rules(where: ObjectRef) -> tuple[Rule, ...] | None:
+        if not consent.is_used:
+            return None
         number = index.inventory.location_number(where)
         if number is None or not consent.is_enforced(number):
             return None

@@ -187,12 +187,10 @@ def _meant(facts: Facts) -> list[tuple[Subject, Link]]:
     ]
 
 
-def targets_at(
-    index: DestinationTable, ref: ObjectRef, where: Explanation
-) -> list[tuple[str, str]]:
-    """Return names and UIDs of the SyncTargets a Location leads to."""
+def targets_at(index: DestinationTable, ref: ObjectRef, *, selected: bool) -> list[tuple[str, str]]:
+    """Return names and UIDs of the SyncTargets a Location leads to, if it is *selected*."""
     number = index.inventory.location_number(ref)
-    if number is None or not where.selected:
+    if number is None or not selected:
         return []
     return [(each.sync_target, each.uid) for each in index.inventory.destinations(number)]
 
@@ -200,7 +198,7 @@ def targets_at(
 def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surroundings]:
     """Yield what lies on the way to each SyncTarget of a Location; one way if it has none."""
     location = facts.locations[ref]
-    targets = targets_at(facts.index, ref, where)
+    targets = targets_at(facts.index, ref, selected=where.selected)
     for name, uid in targets:
         mailbox = Mailbox(ref.cluster, uid).workspace
         yield Surroundings(

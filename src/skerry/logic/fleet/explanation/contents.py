@@ -111,7 +111,8 @@ class Materials:
             for name in {*self.customizers, *after.customizers}
             if self.customizers.get(name) != after.customizers.get(name)
         }
-        moved = self.locations != after.locations
+        # Of ten thousand Locations the comparison alone is felt.
+        moved = self.locations is not after.locations and self.locations != after.locations
         found = set()
         for item, obj in after.objects.items():
             old = self.objects.get(item)

@@ -106,9 +106,11 @@ class _Trial:
         self._index = index
         self._placement = placement
         self._location = location
-        numbers = map(index.inventory.location_number, present)
-        there = index.destinations_at(number for number in numbers if number is not None)
-        self._running = frozenset(there)
+        # Nobody asks where a placement is to which that does not matter.
+        there = present if index.remembers(placement) else ()
+        numbers = map(index.inventory.location_number, there)
+        found = index.destinations_at(number for number in numbers if number is not None)
+        self._running = frozenset(found)
 
     def works(self, change: Change, *, placed: bool) -> bool:
         """Tell whether *change* turns the answer around and takes away nothing else."""

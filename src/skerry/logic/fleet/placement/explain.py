@@ -79,16 +79,28 @@ def explain(
     return _explained(index, placement, location, present)
 
 
+def is_selected(index: DestinationTable, ref: ObjectRef, where: ObjectRef) -> bool:
+    """Tell whether labels and workspace of a Location match, without saying why."""
+    placement, location = index.placement(ref), index.inventory.location(where)
+    if placement is None or placement.errors or location is None:
+        return False
+    return _matches(index, placement, location)
+
+
+def _matches(index: DestinationTable, placement: Placement, location: Location) -> bool:
+    workspace = index.workspace_labels(location.ref.cluster)
+    by_workspace = placement.workspaces is None or matches(placement.workspaces, workspace)
+    return by_workspace and any(matches(terms, location.labels) for terms in placement.selectors)
+
+
 def _explained(
     index: DestinationTable,
     placement: Placement,
     location: Location,
     present: AbstractSet[ObjectRef],
 ) -> Explanation:
-    by_labels = any(matches(terms, location.labels) for terms in placement.selectors)
     workspace = index.workspace_labels(location.ref.cluster)
-    by_workspace = placement.workspaces is None or matches(placement.workspaces, workspace)
-    selected = by_labels and by_workspace
+    selected = _matches(index, placement, location)
     number = index.inventory.location_number(location.ref)
     found = index.chosen(placement.ref, present, present)
     chosen = selected and number in found.locations

@@ -51,6 +51,10 @@ class Inventory:
     def location_at(self, number: int) -> Location:
         return self._locations[number]
 
+    def clusters(self) -> list[str]:
+        """Return the clusters that have Locations."""
+        return [cluster for cluster, numbers in self._locations_in.items() if numbers]
+
     def location_number(self, ref: ObjectRef) -> int | None:
         return self._location_numbers.get(ref)
 
