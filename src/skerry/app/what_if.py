@@ -42,7 +42,7 @@ from skerry.logic.fleet.guards.index import GuardIndex
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import Rule
 from skerry.logic.fleet.placement.records import Destination, placement_of
-from skerry.logic.fleet.placement.whatif import Change, Put, hypothetical, what_if
+from skerry.logic.fleet.placement.whatif import Change, Difference, Put, hypothetical, what_if
 from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.runtime.discovery import ServedTypes, discover
 
@@ -117,12 +117,7 @@ class _Foreseeing:
         self._rollouts = {e["metadata"]["name"]: e for e in await hub.edge_kind(ROLLOUTS)}
         after, changed = await self._applied(types, cluster, before)
         standing = await hub.standings()
-        # Tables that others keep up may be a moment behind what was read just now.
-        with hypothetical(index, [Put(placement_of(each)) for each in placements]):
-            with hypothetical(index, changed):
-                going = _going(index, [edge_placement_ref(cluster, n) for n in after.placements],
-                               standing)  # fmt: skip
-            moved = what_if(index, changed, lambda ref: standing(ref).destinations)
+        going, moved = _moved(index, cluster, placements, after, changed, standing)
         seen = [e for e in moved if e.placement.cluster == cluster or e.placement in everywhere]
         comparison = Comparison(cluster, before, after, seen, lambda ref: going.get(ref, ()))
         taken, unread = await self._taken(types, comparison)
@@ -139,24 +134,17 @@ class _Foreseeing:
         )
         paths |= await hub.paths(others)
 
-        def frozen(ref: ObjectRef) -> Frozen:
-            return _frozen(ref, everywhere.get(ref), guards, index, hub.clock.now())
-
-        found = [
-            replace(
-                each,
-                rollout=prospect(
-                    rollout,
-                    going.get(each.ref, ()),
-                    standing(each.ref).assigned,
-                    inventory.locations,
-                    frozen(each.ref),
-                ),
+        def foretold(change: PlacementChange) -> PlacementChange:
+            rollout, ref = self._rollout_of(change, cluster), change.ref
+            if rollout is None:
+                return change
+            stops = _frozen(ref, everywhere.get(ref), guards, index, hub.clock.now())
+            assigned, places = standing(ref).assigned, inventory.locations
+            return replace(
+                change, rollout=prospect(rollout, going.get(ref, ()), assigned, places, stops)
             )
-            if (rollout := self._rollout_of(each, cluster)) is not None
-            else each
-            for each in found
-        ]
+
+        found = [foretold(each) for each in found]
         return Foresight(found, self._created, paths, unread, held)
 
     async def _applied(
@@ -236,6 +224,23 @@ class _Foreseeing:
             return None if owner is None else paths[owner]
 
         return taken, max(0, len(known) - MAX_MAILBOXES)
+
+
+def _moved(
+    index: DestinationTable,
+    cluster: ClusterName,
+    placements: Iterable[Object],
+    after: Workload,
+    changed: Sequence[Change],
+    standing: Standings,
+) -> tuple[dict[ObjectRef, Sequence[Destination]], list[Difference]]:
+    """Return where own placements would go, and how the destinations of all would differ."""
+    refs = [edge_placement_ref(cluster, name) for name in after.placements]
+    # Tables that others keep up may be a moment behind what was read just now.
+    with hypothetical(index, [Put(placement_of(each)) for each in placements]):
+        with hypothetical(index, changed):
+            going = _going(index, refs, standing)
+        return going, what_if(index, changed, lambda ref: standing(ref).destinations)
 
 
 def _going(

@@ -6,6 +6,7 @@
 * ``answer``: every pair of a placement's Locations and objects; ``problems``: what is wrong in it.
 * ``changes``: which destinations an edit not yet made would add and remove; ``contents``: what it
   would change in the copies there.
+* ``standing``: where placements are by their slices, and tables kept up to answer from.
 * ``consent``: a LocationConsent in words; ``text``: all of it for people.
 
 Promise: nothing is judged here a second time. A step is answered by the function by which its
