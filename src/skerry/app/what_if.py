@@ -134,7 +134,7 @@ class _Foreseeing:
         )
         paths |= await hub.paths(others)
 
-        def foretold(change: PlacementChange) -> PlacementChange:
+        def with_rollout(change: PlacementChange) -> PlacementChange:
             rollout, ref = self._rollout_of(change, cluster), change.ref
             if rollout is None:
                 return change
@@ -144,7 +144,7 @@ class _Foreseeing:
                 change, rollout=prospect(rollout, going.get(ref, ()), assigned, places, stops)
             )
 
-        found = [foretold(each) for each in found]
+        found = [with_rollout(each) for each in found]
         return Foresight(found, self._created, paths, unread, held)
 
     async def _applied(

@@ -39,7 +39,7 @@ def test_a_placement_stands_where_all_its_slices_say() -> None:
     assert found.assigned == {"u1": Assigned(4, 2)}
 
 
-def test_slices_are_told_apart_by_their_placement() -> None:
+def test_slices_belong_to_the_placement_that_they_name() -> None:
     standing = standings_by([piece("web", place(1)), piece("shop", place(2), of="shop")])
     assert [each.location for each in standing(SHOP).destinations] == ["l2"]
     assert standing(edge_placement_ref("other", "web")) == NOWHERE
@@ -47,7 +47,7 @@ def test_slices_are_told_apart_by_their_placement() -> None:
 
 
 class Kept:
-    """Tables, and the slices that they are told of."""
+    """Tables, and the slices that they are given."""
 
     def __init__(self) -> None:
         self.slices: dict[str, Raw] = {}
