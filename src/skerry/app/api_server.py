@@ -81,6 +81,7 @@ from skerry.server.subresources.eviction import EvictionHandler
 from skerry.server.subresources.pods import BindingHandler, FinalizeHandler
 from skerry.server.subresources.scale import ScaleHandler
 from skerry.server.watch.dispatcher import Dispatcher
+from skerry.server.watch.shared_revisions import ALONE, Acknowledged
 from skerry.store.base import Store
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -149,6 +150,8 @@ class Parts:
     stamp: Stamp = field(default_factory=NoStamp)
     awaited: frozenset[tuple[str, str]] = frozenset()
     before: Callable[[Request], Awaitable[None]] | None = None
+    # What the processes of a group have answered for.
+    acknowledged: Acknowledged = ALONE
     # Who does what would keep the loop; by default, the loop does everything.
     offload: Offload = field(default_factory=Offload)
     # Where webhooks may be; None is anywhere.
@@ -170,7 +173,7 @@ class ApiServer:
         store = parts.store
         self.store = store
         self._clock = parts.clock
-        self.dispatcher = Dispatcher(store)
+        self.dispatcher = Dispatcher(store, acknowledged=parts.acknowledged)
         self.catalogue = parts.catalogue or Catalogue(builtin_types())
         self.seeder = Seeder(store, parts.clock, parts.ids, parts.stamp)
         self.namespaces = ObservedObjects("", "namespaces")
@@ -210,12 +213,25 @@ class ApiServer:
             parts.flow,
             parts.recorder,
             router=parts.router,
-            before=parts.before,
+            before=self._before(parts),
             now=parts.clock.now,
             identity=lambda: parts.store.identity,
             offload=parts.offload,
             conversions=Conversions(self._webhook_client, parts.ids),
         )
+
+    def _before(self, parts: Parts) -> Callable[[Request], Awaitable[None]] | None:
+        """Return what is waited for before a request can find its way."""
+        if parts.acknowledged is ALONE:
+            return parts.before
+        catch_up, before = self.dispatcher.catch_up, parts.before
+
+        async def known(request: Request) -> None:
+            await catch_up()
+            if before is not None:
+                await before(request)
+
+        return known
 
     def _handlers(self, parts: Parts) -> Handlers:
         store, clock, ids = parts.store, parts.clock, parts.ids

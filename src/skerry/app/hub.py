@@ -213,7 +213,7 @@ def _rechecking(streams: OpenStreams, console: Console | None) -> Callable[[], N
 
 def _console(deps: ServerDeps) -> Console | None:
     """Return the hub's console, where it is to have one."""
-    if deps.settings.console_port is None:
+    if deps.settings.console_port is None or deps.member is not None:
         return None
     # Loaded where there is one: it brings the rules of all that it shows.
     from skerry.app.console import Console

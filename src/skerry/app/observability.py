@@ -8,6 +8,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from skerry.app.process_member import ProcessMember, flow_share
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -16,7 +17,7 @@ from skerry.logic.machinery.audit_policy import Policy, PolicyError, parse_polic
 from skerry.logic.machinery.decoding import DecodeError, decode_yaml
 from skerry.server.admission.webhook_metrics import WebhookMetrics
 from skerry.server.engine import PathHandler, Recorder
-from skerry.server.flow import FairFlow
+from skerry.server.flow import FairFlow, FlowSettings
 from skerry.server.health import Check, Health, Unhealthy
 from skerry.server.metrics import ServerMetrics
 from skerry.server.recording import RequestRecorder
@@ -56,10 +57,15 @@ def read_policy(file: Path) -> Policy:
 
 
 def build_observability(
-    settings: ServerSettings, store: Store, clock: Clock, ids: IdSource
+    settings: ServerSettings,
+    store: Store,
+    clock: Clock,
+    ids: IdSource,
+    member: ProcessMember | None = None,
 ) -> Observability:
-    """Put it together for one server."""
-    flow = FairFlow(clock=clock)
+    """Put it together for one server, or for the *member* of a group that serves as one."""
+    limits = FlowSettings()
+    flow = FairFlow(limits if member is None else flow_share(limits, member.count), clock=clock)
     metrics = ServerMetrics(CollectorRegistry(), flow)
     metrics.register_process()
     audit = None

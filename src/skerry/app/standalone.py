@@ -7,9 +7,8 @@ import contextlib
 import errno
 import signal
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,13 +30,12 @@ from skerry.app.extension_authentication import ExtensionAuthentication
 from skerry.app.keys import (
     ServerKeys,
     follow_keys,
-    keep_keys,
     open_keys,
-    renew_certificates,
 )
 from skerry.app.kubeconfig_files import ADMIN_CONTEXT
 from skerry.app.kubernetes_service import KubernetesService
 from skerry.app.observability import AuditPolicyError, Observability, build_observability
+from skerry.app.process_member import ProcessMember, http_share
 from skerry.app.restart import restart_on_unavailable
 from skerry.app.security import (
     Security,
@@ -46,6 +44,7 @@ from skerry.app.security import (
     follow_rbac,
     follow_revocations,
 )
+from skerry.app.server_chores import server_chores
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
 from skerry.app.version import KUBERNETES, version_document
 from skerry.app.webhook_client import Network, parse_networks
@@ -68,7 +67,6 @@ from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.aggregation.apis import AggregatedApis
 from skerry.server.codec import dump
 from skerry.server.engine import PathHandler
-from skerry.server.expiry import EventExpiry
 from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
@@ -85,10 +83,8 @@ from skerry.server.security.tls import OWN_NAME, LiveContext
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
 from skerry.server.user import User
-from skerry.server.watch.dispatcher import Dispatcher
-from skerry.store import compaction
+from skerry.server.watch.shared_revisions import ALONE
 from skerry.store.base import Store, StoreError
-from skerry.store.compaction import CompactionPolicy, HistoryBytes
 from skerry.store.open import open_store
 
 log = Logger("server")
@@ -114,6 +110,8 @@ class ServerDeps:
     observability: Observability
     ring: KeyRing
     url: str
+    # What this process shares with the others of its group, where there are others.
+    member: ProcessMember | None = None
 
 
 @dataclass(slots=True)
@@ -157,10 +155,14 @@ def run_server(
     flavor: ServerFlavor,
     announce: Callable[[str], None],
     clock: Clock | None = None,
+    member: ProcessMember | None = None,
 ) -> None:
-    """Run a server until SIGTERM or SIGINT; *announce* gets the line that says ready."""
+    """Run a server until SIGTERM or SIGINT; *announce* gets the line that says ready.
+
+    As a *member* of a group it also ends with whoever supervises that.
+    """
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
-    uvloop.run(_until_stopped(settings, flavor, announce, clock))
+    uvloop.run(_until_stopped(settings, flavor, announce, clock, member))
 
 
 async def _until_stopped(
@@ -168,12 +170,15 @@ async def _until_stopped(
     flavor: ServerFlavor,
     announce: Callable[[str], None],
     clock: Clock | None,
+    member: ProcessMember | None,
 ) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    async with serving(settings, flavor, clock) as server:
+    if member is not None:
+        member.follow(stopped)
+    async with serving(settings, flavor, clock, member) as server:
         announce(f"skerry {flavor.command} ready at {server.url} (kubeconfig {server.kubeconfig})")
         await stopped.wait()
         log.info("stopping", v=0)
@@ -181,7 +186,10 @@ async def _until_stopped(
 
 @contextlib.asynccontextmanager
 async def serving(
-    settings: ServerSettings, flavor: ServerFlavor, clock: Clock | None = None
+    settings: ServerSettings,
+    flavor: ServerFlavor,
+    clock: Clock | None = None,
+    member: ProcessMember | None = None,
 ) -> AsyncIterator[Running]:
     """Serve inside the context; leaving it drains and closes everything.
 
@@ -203,7 +211,7 @@ async def serving(
             keys = await open_keys(settings, store, names, clock, ids)
         except KeyMismatch as error:
             raise StartError(str(error)) from error
-        async with _serving_store(settings, flavor, keys, host, clock, ids) as running:
+        async with _serving_store(settings, flavor, keys, host, clock, ids, member) as running:
             yield running
     finally:
         await store.close()
@@ -222,20 +230,21 @@ async def _serving_store(
     host: str,
     clock: Clock,
     ids: IdSource,
+    member: ProcessMember | None,
 ) -> AsyncIterator[Running]:
     store, authorities = keys.store, keys.authorities
-    try:
+    with _explained():
         security = flavor.security(settings, authorities, store, clock, ids)
-        observability = build_observability(settings, store, clock, ids)
-    except (OidcError, AuditPolicyError) as error:
-        raise StartError(str(error)) from error
-    http = HttpServer(_starting, HttpSettings(body_bytes=settings.max_body_bytes))
+        observability = build_observability(settings, store, clock, ids, member)
+    http = _http_server(settings, member)
     tls = LiveContext(authorities.context())
     # The port must be known before anything is written that names it.
-    port = await _listen(http, settings, tls)
+    port = member.port if member is not None else await _listen(http, settings, tls)
     url = f"https://{host}:{port}"
     ring = KeyRing(keys.below, [keys.encryption, authorities], clock, ids, url)
-    deps = ServerDeps(settings, store, clock, ids, authorities, security, observability, ring, url)
+    deps = ServerDeps(
+        settings, store, clock, ids, authorities, security, observability, ring, url, member
+    )
     background: list[asyncio.Task[None]] = []
     try:
         # Outside of the group, so that what keeps a server from starting is said as it is.
@@ -251,16 +260,18 @@ async def _serving_store(
             follow_keys(keys, ring, security, streams, certificates_changed)
             await ring.follow(assembly.api.dispatcher)
             await follow_revocations(security, assembly.api.dispatcher, http)
-            compacting = _compacting(settings, store, assembly.api.dispatcher, clock)
-            chores = (*_chores(settings, keys, ring, clock), compacting, assembly.api.run())
+            chores = server_chores(settings, keys, ring, assembly.api.dispatcher, clock)
+            chores.append(assembly.api.run())
             background += [tasks.create_task(each) for each in chores]
             background += [tasks.create_task(run()) for run in (*security.chores, *assembly.beside)]
             if assembly.complete is not None:
                 await assembly.complete()
             http.handler = assembly.api.engine.handle
-            kubeconfig = await asyncio.to_thread(
-                keep_admin_kubeconfig, settings.data_dir, assembly.entries()
-            )
+            if member is not None:
+                # Not before: until this one can answer, the others take what arrives.
+                await http.start(tls=tls, sockets=member.sockets)
+            entries = assembly.entries()
+            kubeconfig = await asyncio.to_thread(keep_admin_kubeconfig, settings.data_dir, entries)
             observability.health.started()
             garbage.settle()
             try:
@@ -275,17 +286,17 @@ async def _serving_store(
         observability.close()
 
 
-def _chores(
-    settings: ServerSettings, keys: ServerKeys, ring: KeyRing, clock: Clock
-) -> list[Coroutine[Any, Any, None]]:
-    """Return what every kind of server does beside answering."""
-    expiry = EventExpiry(keys.store, clock, timedelta(minutes=settings.event_minutes))
-    return [
-        restart_on_unavailable("events", expiry.run, clock),
-        ring.watch_files(),
-        keep_keys(settings, keys, ring, clock),
-        renew_certificates(ring, clock),
-    ]
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (OidcError, AuditPolicyError) as error:
+        raise StartError(str(error)) from error
+
+
+def _http_server(settings: ServerSettings, member: ProcessMember | None) -> HttpServer:
+    limits = HttpSettings(body_bytes=settings.max_body_bytes)
+    return HttpServer(_starting, limits if member is None else http_share(limits, member.count))
 
 
 async def plain_assembly(
@@ -386,6 +397,7 @@ def server_parts(
     return Parts(
         store=store,
         offload=Offload(pool, offload),
+        acknowledged=ALONE if deps.member is None else deps.member.revisions,
         clock=clock,
         ids=ids,
         authenticator=security.authentication,
@@ -445,30 +457,20 @@ def _networks(texts: tuple[str, ...]) -> tuple[Network, ...] | None:
         raise StartError(f"--webhook-network: {error}") from error
 
 
-def _compacting(
-    settings: ServerSettings, store: Store, dispatcher: Dispatcher, clock: Clock
-) -> Coroutine[Any, Any, None]:
-    """Return the compaction of *store*, which counts what the dispatcher hands out."""
-    policy = CompactionPolicy(
-        keep=timedelta(minutes=settings.compaction_minutes),
-        max_revisions=settings.compaction_revisions,
-        max_bytes=settings.compaction_mib << 20,
-    )
-    history = HistoryBytes(policy.max_bytes)
-    # What was missed had been compacted, and need not be counted.
-    dispatcher.observe_all(lambda change: history.add(change.event), reset=lambda: None)
-    return compaction.run(store, policy, clock, history)
-
-
 async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContext) -> int:
     try:
         return await http.start(settings.bind_address, settings.port, tls=tls)
     except OSError as error:
-        where = f"{settings.bind_address}:{settings.port}"
-        problem = f"cannot listen on {where}: {error.strerror or error}"
-        if error.errno == errno.EADDRINUSE:
-            problem += "; --port names another, 0 takes any"
-        raise StartError(problem) from error
+        raise cannot_listen(settings, error) from error
+
+
+def cannot_listen(settings: ServerSettings, error: OSError) -> StartError:
+    """Return why the port of *settings* cannot be had."""
+    where = f"{settings.bind_address}:{settings.port}"
+    problem = f"cannot listen on {where}: {error.strerror or error}"
+    if error.errno == errno.EADDRINUSE:
+        problem += "; --port names another, 0 takes any"
+    return StartError(problem)
 
 
 def _reachable(address: str) -> str:

@@ -211,11 +211,9 @@ class Acceptor:
                 await task
 
 
-async def listening_sockets(
-    loop: asyncio.AbstractEventLoop, address: str, port: int, backlog: int
-) -> list[socket.socket]:
+async def listening_sockets(address: str, port: int, backlog: int) -> list[socket.socket]:
     """Return sockets that listen at every address of *address*, which may be a name."""
-    found = await loop.getaddrinfo(
+    found = await asyncio.get_running_loop().getaddrinfo(
         address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     made: list[socket.socket] = []

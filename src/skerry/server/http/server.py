@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.log import Logger
@@ -50,10 +51,14 @@ class HttpServer:
         port: int = 0,
         *,
         tls: ssl.SSLContext | None = None,
+        sockets: Sequence[socket.socket] = (),
     ) -> int:
-        """Listen, and return the port; 0 asks for any free one."""
-        sockets = await listening_sockets(self.loop, address, port, self.settings.backlog)
-        self._acceptor = Acceptor(self, sockets, tls, lambda: Connection(self))
+        """Listen, and return the port; 0 asks for any free one.
+
+        *sockets* listen already, perhaps for other processes too, and are used instead.
+        """
+        sockets = sockets or await listening_sockets(address, port, self.settings.backlog)
+        self._acceptor = Acceptor(self, list(sockets), tls, lambda: Connection(self))
         self._acceptor.start()
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._on_tick)
         return int(sockets[0].getsockname()[1])

@@ -194,7 +194,7 @@ class Deleter:
             return Deleted(obj, entry.revision, gone=marked)
         revisions = await self._store.commit([write, *operation.writes])
         if (call.group, call.resource.info.resource) in self._awaited:
-            await self._dispatcher.reached(max(revisions))
+            await self._dispatcher.acknowledge(max(revisions))
         return Deleted(obj, revisions[0], gone=marked)
 
     def _mark(self, call: Call, options: DeleteOptions, obj: Object) -> bool | None:

@@ -288,7 +288,7 @@ class Writer:
             return 0
         revisions = await self._store.commit([write, *operation.writes])
         if (call.group, call.resource.info.resource) in self._awaited:
-            await self._dispatcher.reached(max(revisions))
+            await self._dispatcher.acknowledge(max(revisions))
         return revisions[0]
 
     async def answer(self, call: Call, written: Written, *, status: int = 0) -> Answer:

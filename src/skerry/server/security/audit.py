@@ -13,6 +13,7 @@ next event that is written says how many were left out.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,7 +146,9 @@ class AuditLog:
             return
         if size and size + coming > self._settings.max_bytes:
             stamp = self._clock.now().strftime("%Y-%m-%dT%H-%M-%S.%f")
-            path.rename(path.with_name(f"{path.stem}-{stamp}{path.suffix}"))
+            # Another process that writes to this file may have put it aside in this moment.
+            with contextlib.suppress(FileNotFoundError):
+                path.rename(path.with_name(f"{path.stem}-{stamp}{path.suffix}"))
             for old in self._backups()[: -self._settings.backups]:
                 old.unlink(missing_ok=True)
 

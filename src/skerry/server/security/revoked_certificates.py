@@ -135,7 +135,7 @@ class RevokedCertificates:
             except Conflict:
                 continue
             if self._dispatcher is not None:
-                await self._dispatcher.reached(revision)
+                await self._dispatcher.acknowledge(revision)
             return
 
 

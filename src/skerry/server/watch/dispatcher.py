@@ -22,9 +22,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from skerry.api.errors import TooManyRequests
 from skerry.kit.log import Logger
 from skerry.kit.steps import Steps, finished, in_turns
 from skerry.server.change import Change
+from skerry.server.watch.shared_revisions import ALONE, Acknowledged
 from skerry.store.base import Compacted, Event, Store
 
 # Enough for any informer that lost its connection for a moment; beyond it the store remembers.
@@ -36,6 +38,8 @@ _WRITES_BETWEEN_YIELDS = 100
 _OFFERS_BETWEEN_YIELDS = 500
 # So does showing large objects to observers, who read them.
 _BYTES_BETWEEN_YIELDS = 128 << 10
+# An event is here within milliseconds; whoever is further behind than this is stuck.
+_BEHIND_SECONDS = 3.0
 
 log = Logger("watch")
 
@@ -65,8 +69,15 @@ Reset = Callable[[], None]
 class Dispatcher:
     """Hands every change to those who asked for it, in order."""
 
-    def __init__(self, store: Store, remembered_events: int = _REMEMBERED_EVENTS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        remembered_events: int = _REMEMBERED_EVENTS,
+        acknowledged: Acknowledged = ALONE,
+    ) -> None:
+        """*acknowledged* is what other processes on this machine share of the store."""
         self._store = store
+        self._acknowledged = acknowledged
         self._remembered_events = remembered_events
         self._position = 0
         self._memory: deque[Change] = deque()
@@ -242,6 +253,25 @@ class Dispatcher:
         self._ticket += 1
         heapq.heappush(self._waiting, (revision, self._ticket, waiter))
         await waiter
+
+    async def acknowledge(self, revision: int) -> None:
+        """Return once *revision* may be answered for: this server has observed it, and every other
+        process of its group will have before it handles its next request."""
+        await self.reached(revision)
+        self._acknowledged.note(revision)
+
+    async def catch_up(self) -> None:
+        """Return once all is observed here that any process of the group has answered for."""
+        newest = self._acknowledged.newest()
+        if newest <= self._position:
+            return
+        try:
+            async with asyncio.timeout(_BEHIND_SECONDS):
+                await self.reached(newest)
+        except TimeoutError:
+            raise TooManyRequests(
+                "this process of the server is behind the others; try again"
+            ) from None
 
     async def subscribe(self, subscriber: Subscriber, after: int) -> None:
         """Offer *subscriber* everything above *after*, past and to come, then keep it posted.

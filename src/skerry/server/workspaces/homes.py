@@ -120,4 +120,4 @@ class Homes:
         except Conflict:
             # The same user asked twice at once; the other request made it.
             return
-        await self._dispatcher.reached(max(revisions))
+        await self._dispatcher.acknowledge(max(revisions))

@@ -1,0 +1,253 @@
+"""A server as several equal processes behind one port, and who looks after them.
+
+The supervisor listens, forks, and waits; it answers nothing itself. Every process inherits the
+listening sockets, so a connection is taken by whichever process is free, and one that arrives when
+a process has just died is taken by another: nothing is refused, and no queue is lost with it. They
+are equal servers over one etcd, as servers on several machines are, and elect who runs controllers.
+
+The first process starts alone, because it makes what is made once (keys, certificates, the first
+objects). The group is ready when all are. From then on one that ends is started again, at once at
+first and more slowly when it does not last; the supervisor's own end is theirs, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from skerry.app.process_member import ProcessMember
+from skerry.app.settings import ServerSettings
+from skerry.app.standalone import cannot_listen
+from skerry.app.supervised import stop_signals
+from skerry.kit import log as logging
+from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.log import Logger
+from skerry.server.http.accepting import listening_sockets
+from skerry.server.http.settings import HttpSettings
+from skerry.server.watch.shared_revisions import SharedRevisions
+
+log = Logger("supervisor")
+
+# A process that lasted this long has its failures forgotten.
+CALM_SECONDS = 60.0
+_SHORTEST_PAUSE = 0.2
+_MAX_PAUSE = 10.0
+# Beyond what a server takes to drain, it is not going to end by itself.
+_GRACE_SECONDS = 10.0
+
+Announce = Callable[[str], None]
+# Runs one process to its end, given what is its own and what tells that it is ready.
+Serve = Callable[[ProcessMember, Announce], int]
+
+
+def next_pause(last: float, lasted: float) -> float:
+    """Return how many seconds pass before a process starts again that *lasted* so many, when the
+    *last* pause was so long. One that was well until now is started at once."""
+    if lasted >= CALM_SECONDS:
+        return 0.0
+    return min(_MAX_PAUSE, max(_SHORTEST_PAUSE, 2 * last))
+
+
+@dataclass(slots=True)
+class _Process:
+    """One process, or the gap where it will be started again."""
+
+    index: int
+    pid: int = 0
+    # Readable when the process has ended.
+    ending: int = -1
+    # Where it says that it is ready, until it has.
+    saying: int = -1
+    began: float = 0.0
+    pause: float = 0.0
+    due: float = 0.0
+
+
+def run_processes(
+    settings: ServerSettings,
+    count: int,
+    serve: Serve,
+    announce: Announce,
+    clock: Clock | None = None,
+) -> int:
+    """Run *count* processes until SIGTERM or SIGINT; returns the exit code.
+
+    *announce* gets the line that says ready once all of them are. Raises ``StartError`` when the
+    port cannot be had.
+    """
+    logging.configure(verbosity=settings.verbosity, format=settings.log_format)
+    try:
+        sockets = asyncio.run(
+            listening_sockets(settings.bind_address, settings.port, HttpSettings().backlog)
+        )
+    except OSError as error:
+        raise cannot_listen(settings, error) from error
+    # What is loaded now is never changed again: the processes share it.
+    gc.freeze()
+    with stop_signals() as stop, contextlib.ExitStack() as cleanup:
+        for each in sockets:
+            cleanup.enter_context(each)
+        group = ProcessGroup(count, sockets, serve, announce, clock or SystemClock())
+        return group.run(stop, settings.drain_seconds + _GRACE_SECONDS)
+
+
+class ProcessGroup:
+    """The processes of one server."""
+
+    def __init__(
+        self,
+        count: int,
+        sockets: Sequence[socket.socket],
+        serve: Serve,
+        announce: Announce,
+        clock: Clock,
+    ) -> None:
+        self._processes = [_Process(index) for index in range(count)]
+        self._sockets = sockets
+        self._serve = serve
+        self._announce = announce
+        self._now = clock.monotonic
+        self._revisions = SharedRevisions(count)
+        self._lifeline, self._held = os.pipe()
+        self._waiting = set(range(count))
+        self._line = ""
+
+    def run(self, stop: int, patience: float) -> int:
+        """Keep the processes going until there is something to read on *stop*."""
+        self._start(self._processes[0])
+        while True:
+            readable = self._readable(stop)
+            if stop in readable:
+                return self._stop(patience)
+            for process in self._processes:
+                if process.saying in readable:
+                    self._said(process)
+                if process.ending in readable:
+                    code = self._ended(process)
+                    if self._waiting:
+                        self._stop(patience)
+                        return code or 1
+            for process in self._gaps():
+                if process.due <= self._now():
+                    self._start(process)
+
+    def _gaps(self) -> Iterator[_Process]:
+        """Yield the processes that ought to run; the others wait for the first."""
+        first = self._processes[0]
+        for process in self._processes:
+            if not process.pid and (process is first or first.index not in self._waiting):
+                yield process
+
+    def _readable(self, stop: int) -> list[int]:
+        """Wait until something happens or is due; return the descriptors that say so."""
+        watched = [stop]
+        watched += [each.ending for each in self._processes if each.ending >= 0]
+        watched += [each.saying for each in self._processes if each.saying >= 0]
+        due = min((each.due for each in self._gaps()), default=None)
+        timeout = None if due is None else max(0.0, due - self._now())
+        return select.select(watched, [], [], timeout)[0]
+
+    def _start(self, process: _Process) -> None:
+        process.saying, said = os.pipe()
+        process.began = self._now()
+        # What is still to be printed would be printed by both.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process.pid = os.fork()
+        if process.pid == 0:
+            os._exit(self._child(process, said))
+        os.close(said)
+        process.ending = os.pidfd_open(process.pid)
+
+    def _child(self, process: _Process, said: int) -> int:
+        """Be one of the processes; return its exit code."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        # With the last copy of this end the lifeline ends; ours must not keep it.
+        os.close(self._held)
+        for other in self._processes:
+            for descriptor in (other.ending, other.saying):
+                if descriptor >= 0:
+                    os.close(descriptor)
+        member = ProcessMember(
+            process.index,
+            len(self._processes),
+            self._sockets,
+            self._revisions.of(process.index),
+            self._lifeline,
+        )
+
+        def ready(line: str) -> None:
+            os.write(said, line.encode())
+            os.close(said)
+
+        try:
+            return self._serve(member, ready)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+    def _said(self, process: _Process) -> None:
+        """Take note that a process is ready; the first lets the others start."""
+        line = os.read(process.saying, 65536).decode()
+        os.close(process.saying)
+        process.saying = -1
+        if not line:
+            return  # It ended without a word; that is dealt with as its end.
+        first = process.index == 0 and 0 in self._waiting
+        self._line = line if first else self._line
+        if process.index in self._waiting:
+            self._waiting.discard(process.index)
+            if not self._waiting:
+                self._announce(self._line)
+            return
+        log.info("a process serves again", v=0, process=process.index, pid=process.pid)
+
+    def _ended(self, process: _Process) -> int:
+        """Note the end of a process and when it starts again; return its exit code."""
+        pid, code = process.pid, self._collected(process)
+        now = self._now()
+        process.pause = next_pause(process.pause, now - process.began)
+        process.due = now + process.pause
+        if not self._waiting:
+            log.warning(
+                "a process ended; it starts again",
+                process=process.index,
+                pid=pid,
+                code=code,
+                seconds=round(process.pause, 1),
+            )
+        return code
+
+    def _collected(self, process: _Process) -> int:
+        """Return the exit code of a process that has ended; there is a gap in its place then."""
+        _, status = os.waitpid(process.pid, 0)
+        os.close(process.ending)
+        process.pid, process.ending = 0, -1
+        return os.waitstatus_to_exitcode(status)
+
+    def _stop(self, patience: float) -> int:
+        """Have all processes end; return 0 when each did by itself, and well."""
+        running = [each for each in self._processes if each.pid]
+        # One that has not come as far as hearing signals meets the end of its lifeline.
+        os.close(self._held)
+        for process in running:
+            os.kill(process.pid, signal.SIGTERM)
+        deadline = self._now() + patience
+        codes = []
+        for process in running:
+            if not select.select([process.ending], [], [], max(0.0, deadline - self._now()))[0]:
+                log.error("a process does not end; it is killed", pid=process.pid)
+                os.kill(process.pid, signal.SIGKILL)
+            codes.append(self._collected(process))
+        return max((1 if code else 0 for code in codes), default=0)

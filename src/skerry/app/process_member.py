@@ -1,0 +1,84 @@
+"""What one process of a group has of its own, and what it shares with the others.
+
+A server that runs as one process is a group of one and is handed none of this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skerry.server.flow import FlowSettings
+from skerry.server.http.settings import HttpSettings
+from skerry.server.lanes import LaneSettings
+from skerry.server.watch.shared_revisions import ProcessRevisions
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMember:
+    """One process of a group of *count*; made by the supervisor, used in the process."""
+
+    index: int
+    count: int
+    # They listen in every process: whoever is free takes the next connection.
+    sockets: Sequence[socket.socket]
+    revisions: ProcessRevisions
+    # Reads as ended once the supervisor asks to stop, or is no more.
+    lifeline: int
+
+    @property
+    def port(self) -> int:
+        """Where the group listens."""
+        return int(self.sockets[0].getsockname()[1])
+
+    def follow(self, stopped: asyncio.Event) -> None:
+        """Set *stopped* when the supervisor asks for it, or is no more."""
+        loop = asyncio.get_running_loop()
+
+        def ended() -> None:
+            loop.remove_reader(self.lifeline)
+            stopped.set()
+
+        loop.add_reader(self.lifeline, ended)
+
+
+def flow_share(settings: FlowSettings, processes: int) -> FlowSettings:
+    """Return the part of a server's limits that each of its *processes* has.
+
+    Together they let in what the one would, and less than one request each more. Processor time is
+    not shared out: each process has a loop of its own to protect.
+    """
+    return replace(
+        settings,
+        reading=_lane_share(settings.reading, processes),
+        mutating=_lane_share(settings.mutating, processes),
+        anonymous=_lane_share(settings.anonymous, processes),
+        watches=_share(settings.watches, processes),
+        workspace_watches=_share(settings.workspace_watches, processes),
+    )
+
+
+def http_share(settings: HttpSettings, processes: int) -> HttpSettings:
+    """Return the part of the transport's limits that each of *processes* has."""
+    return replace(
+        settings,
+        connections=_share(settings.connections, processes),
+        stranger_connections=_share(settings.stranger_connections, processes),
+        arriving_bytes=max(4 * settings.body_bytes, _share(settings.arriving_bytes, processes)),
+    )
+
+
+def _lane_share(lane: LaneSettings, processes: int) -> LaneSettings:
+    return replace(
+        lane,
+        seats=_share(lane.seats, processes),
+        queue=_share(lane.queue, processes),
+        max_waiting=_share(lane.max_waiting, processes),
+    )
+
+
+def _share(limit: int, processes: int) -> int:
+    """Return the part of each, rounded up: nobody has none."""
+    return -(-limit // processes)
