@@ -30,7 +30,7 @@ class Draft(msgspec.Struct, tag=True, frozen=True):
     """Read a new object from the body, as *mutation* says, and complete it."""
 
     mutation: str
-    now: datetime
+    now: str
     uid: str
     suffix: str
 
@@ -39,7 +39,7 @@ class Change(msgspec.Struct, tag=True, frozen=True):
     """Change a stored object as the body says, read as *mutation* says."""
 
     mutation: str
-    now: datetime
+    now: str
     value: bytes
     revision: int
     subresource: str = ""

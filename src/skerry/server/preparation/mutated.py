@@ -14,7 +14,6 @@ import orjson
 from skerry.api.errors import ApiError, Denied, InternalError
 from skerry.api.objects import Object
 from skerry.api.schema import Schema
-from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.apply.managed import decoded
 from skerry.logic.machinery.builtin import definitions
 from skerry.logic.machinery.patch import apply_json_patch
@@ -148,7 +147,7 @@ def _new(call: Call, before: Object, new: Object) -> Object:
     prepare.address(call, new, creating=True)
     if not metadata.get("name") and born.get("name"):
         metadata["name"] = born["name"]
-    created = parse_rfc3339(born["creationTimestamp"])
+    created = born["creationTimestamp"]
     prepare.begin_life(call.resource, new, created, lambda: str(born["uid"]))
     return new
 

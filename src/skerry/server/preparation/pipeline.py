@@ -8,7 +8,6 @@ another process when there is much to compute (``server.offload``). Between ``dr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -16,7 +15,6 @@ import msgspec
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid
 from skerry.api.objects import Object
 from skerry.kit.invariant import present
-from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.builtin.definitions import builtin_schema
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
@@ -58,9 +56,12 @@ class NoStamp:
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """What only the server can give a new object; ``uid`` and ``suffix`` are asked at most once."""
+    """What only the server can give a new object; ``uid`` and ``suffix`` are asked at most once.
 
-    now: datetime
+    Times are text here, as they are stored: making it costs more than using it.
+    """
+
+    now: str
     uid: Callable[[], str]
     suffix: Callable[[], str]
 
@@ -96,11 +97,11 @@ class Preparation:
 
     # -- requests into mutations -------------------------------------------------------------
 
-    def mutation(self, name: str, call: Call, options: WriteOptions, now: datetime) -> Mutation:
+    def mutation(self, name: str, call: Call, options: WriteOptions, now: str) -> Mutation:
         """Return what the body of *call* does to an object, read as *name* says."""
         return _MUTATIONS[name](self, call, options, now)
 
-    def create(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
+    def create(self, call: Call, options: WriteOptions, _: str) -> Mutation:
         """Make the object anew."""
         sent = self._sent(call, options, creating=True)
         if sent["metadata"].get("generateName"):
@@ -108,7 +109,7 @@ class Preparation:
             return Mutation(lambda _: draft.take())
         return Mutation(lambda _: sent)
 
-    def update(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
+    def update(self, call: Call, options: WriteOptions, _: str) -> Mutation:
         """Replace the object."""
         sent = self._sent(call, options, creating=False, named=True)
         wanted = sent["metadata"].get("resourceVersion") or ""
@@ -124,7 +125,7 @@ class Preparation:
 
         return Mutation(replace, resource_version=wanted)
 
-    def patch(self, call: Call, options: WriteOptions, _: datetime) -> Mutation:
+    def patch(self, call: Call, options: WriteOptions, _: str) -> Mutation:
         """Apply one of the three kinds of patch."""
         patched = _patched_by(call)
 
@@ -141,7 +142,7 @@ class Preparation:
 
         return Mutation(mutate)
 
-    def apply(self, call: Call, options: WriteOptions, now: datetime) -> Mutation:
+    def apply(self, call: Call, options: WriteOptions, now: str) -> Mutation:
         """Merge a configuration of which the request's field manager owns the fields."""
         lines: list[str] = []
         applied = as_object(parse_yaml(call.request.body, repeated=lines))
@@ -151,6 +152,7 @@ class Preparation:
         prepare.address(call, applied, creating=False)
         draft = Draft(applied)
         terms = self.ownership(call, options, call.info.subresource, now)
+        terms["resource"] = str(call.resource.info.group_resource)
 
         def mutate(live: LiveObject) -> Object | None:
             result = apply(live(), draft.take(), force=options.force, **terms)
@@ -158,7 +160,7 @@ class Preparation:
 
         return Mutation(mutate, tracked=True)
 
-    def scale(self, call: Call, _: WriteOptions, __: datetime) -> Mutation:
+    def scale(self, call: Call, _: WriteOptions, __: str) -> Mutation:
         """Set the replicas."""
         paths = present(call.resource.scale, "only types with a scale subresource are scaled")
         wanted = wanted_replicas(call)
@@ -216,7 +218,7 @@ class Preparation:
         mutation: Mutation,
         entry: Entry,
         subresource: str,
-        now: datetime,
+        now: str,
     ) -> Changed | None:
         """Return what *mutation* makes of a stored object; None when it is as desired."""
         wanted = mutation.resource_version
@@ -298,7 +300,7 @@ class Preparation:
         old: Object | None,
         new: Object,
         options: WriteOptions,
-        now: datetime,
+        now: str,
         subresource: str = "",
     ) -> None:
         """Note which manager set which field.
@@ -313,18 +315,17 @@ class Preparation:
             new["metadata"].pop("managedFields", None)
 
     def ownership(
-        self, call: Call, options: WriteOptions, subresource: str, now: datetime
+        self, call: Call, options: WriteOptions, subresource: str, now: str
     ) -> WriteTerms:
         """Return who writes, for the tracking of field managers."""
         resource, versions = call.resource, Versions(call)
         return WriteTerms(
             manager=options.field_manager,
             api_version=resource.info.api_version,
-            now=rfc3339(now),
+            now=now,
             schema=resource.schema,
             subresource=subresource if subresource in ("status", "scale") else "",
             has_status_subresource=resource.has_status,
-            resource=str(resource.info.group_resource),
             convert=versions.converted,
             schema_at=versions.schema,
         )
@@ -386,7 +387,7 @@ def _patched_by(call: Call) -> Callable[[Object], Object]:
     return lambda live: apply_strategic_patch(live, patch, schema)
 
 
-_MUTATIONS: Final[Mapping[str, Callable[[Preparation, Call, WriteOptions, datetime], Mutation]]] = {
+_MUTATIONS: Final[Mapping[str, Callable[[Preparation, Call, WriteOptions, str], Mutation]]] = {
     "create": Preparation.create,
     "update": Preparation.update,
     "patch": Preparation.patch,

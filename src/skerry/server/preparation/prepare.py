@@ -8,13 +8,11 @@ committing and retrying are elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, TypedPatchError
 from skerry.api.kinds import GroupVersion, GroupVersionKind
 from skerry.api.objects import Object
-from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.builtin import definitions
 from skerry.logic.machinery.builtin.metadata import (
     takes_any_finalizer,
@@ -197,7 +195,7 @@ def address(call: Call, obj: Object, *, creating: bool) -> None:
         metadata["name"] = call.info.name
 
 
-def begin_life(resource: Resource, obj: Object, now: datetime, uid: Callable[[], str]) -> None:
+def begin_life(resource: Resource, obj: Object, now: str, uid: Callable[[], str]) -> None:
     """Give a new object the metadata only the server may set."""
     metadata = obj["metadata"]
     if metadata.get("resourceVersion"):
@@ -205,7 +203,7 @@ def begin_life(resource: Resource, obj: Object, now: datetime, uid: Callable[[],
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
         metadata.pop(name, None)
     metadata["uid"] = uid()
-    metadata["creationTimestamp"] = rfc3339(now)
+    metadata["creationTimestamp"] = now
     metadata.pop("generation", None)
     if resource.counts_generation:
         metadata["generation"] = 1

@@ -15,6 +15,7 @@ import orjson
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.remote_conversion import ConversionNeeded
 from skerry.logic.machinery.work import LongWork
 from skerry.server.codec import decode, loads
@@ -58,7 +59,7 @@ class Work(Protocol):
 class LocalWork:
     """Computes on the loop: for ordinary bodies the shortest way."""
 
-    __slots__ = ("_call", "_clock", "_ids", "_mutation", "_offload", "_options", "_preparation")
+    __slots__ = ("_call", "_ids", "_mutation", "_now", "_offload", "_options", "_preparation")
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class LocalWork:
         call: Call,
         options: WriteOptions,
         mutation: Mutation,
-        clock: Clock,
+        now: str,
         ids: IdSource,
         *,
         offload: Offload,
@@ -76,7 +77,8 @@ class LocalWork:
         self._call = call
         self._options = options
         self._mutation = mutation
-        self._clock = clock
+        # When the request was made, however often it has to be tried.
+        self._now = now
         self._ids = ids
 
     @property
@@ -90,7 +92,7 @@ class LocalWork:
             generated.append(self._ids.suffix())
             return generated[0]
 
-        creation = Creation(self._clock.now(), self._ids.uid, suffix)
+        creation = Creation(self._now, self._ids.uid, suffix)
         obj = self._preparation.drafted(self._call, self._options, self._mutation, creation)
         return Drafted(Draft(obj), bool(generated))
 
@@ -101,7 +103,7 @@ class LocalWork:
 
     def _changed(self, entry: Entry, subresource: str) -> Changed | None:
         changed = self._preparation.changed(
-            self._call, self._options, self._mutation, entry, subresource, self._clock.now()
+            self._call, self._options, self._mutation, entry, subresource, self._now
         )
         if changed is None:
             self._preparation.warn(self._call, decode(entry.value, entry.revision))
@@ -146,7 +148,7 @@ class RemoteWork:
 
     async def drafted(self) -> Drafted:
         uid, suffix = self._ids.uid(), self._ids.suffix()
-        task = messages.Draft(self._mutation, self._clock.now(), uid, suffix)
+        task = messages.Draft(self._mutation, rfc3339(self._clock.now()), uid, suffix)
         done = await self._worker.do(task)
         self._owned = done.owned
         # To be heard takes a while, and so does being decoded.
@@ -158,7 +160,7 @@ class RemoteWork:
 
     async def changed(self, entry: Entry, subresource: str) -> Changed | None:
         task = messages.Change(
-            self._mutation, self._clock.now(), entry.value, entry.revision, subresource
+            self._mutation, rfc3339(self._clock.now()), entry.value, entry.revision, subresource
         )
         done = await self._worker.do(task)
         self.pinned = done.pinned
@@ -203,8 +205,9 @@ def local_work(
     offload: Offload,
 ) -> LocalWork:
     """Return the work of a request, its body read as *name* says."""
-    mutation = preparation.mutation(name, call, options, clock.now())
-    return LocalWork(preparation, call, options, mutation, clock, ids, offload=offload)
+    now = rfc3339(clock.now())
+    mutation = preparation.mutation(name, call, options, now)
+    return LocalWork(preparation, call, options, mutation, now, ids, offload=offload)
 
 
 def remote_work(

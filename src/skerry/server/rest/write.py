@@ -16,6 +16,7 @@ from skerry.api.errors import AlreadyExists, Conflict, NotFound
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.timestamps import rfc3339
 from skerry.server.admission.operation import Admission, Operation, Validation
 from skerry.server.codec import decode
 from skerry.server.conversion import completed
@@ -160,7 +161,7 @@ class Writer:
             call,
             options,
             mutation,
-            self._clock,
+            rfc3339(self._clock.now()),
             self._ids,
             offload=self._offload,
         )

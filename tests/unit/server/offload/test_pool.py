@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 import orjson
 import pytest
@@ -48,7 +47,7 @@ def job(name: str = "", body: bytes = b"") -> Job:
     reference = TypeRef(
         reference.builder, reference.key, reference.info, content=CONFIG_MAPS.family.text
     )
-    task = Draft("create", datetime(2026, 1, 1, tzinfo=UTC), "uid", name or "suffix")
+    task = Draft("create", "2026-01-01T00:00:00Z", "uid", name or "suffix")
     return Job(
         [reference], INFO, "", {"content-type": "application/json"}, body, WriteOptions(), task
     )

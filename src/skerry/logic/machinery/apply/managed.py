@@ -137,7 +137,9 @@ def is_reset(entries: Any) -> bool:
 
 def encoded(managed: Managed) -> list[dict[str, Any]]:
     """Return the entries that own something, in Kubernetes' order."""
-    kept = sorted((entry for entry in managed.values() if entry.fields), key=_order)
+    kept = [entry for entry in managed.values() if entry.fields]
+    if len(kept) > 1:  # which a new object never has; the order needs its times read
+        kept.sort(key=_order)
     return [entry.encoded() for entry in kept]
 
 
@@ -158,6 +160,8 @@ def seconds(time: str | None) -> float:
 
 def capped(managed: Managed) -> Managed:
     """Merge the oldest update managers of each version into one until there are few enough."""
+    if len(managed) <= MAX_UPDATE_MANAGERS:
+        return managed
     updaters = [entry for entry in managed.values() if entry.operation == UPDATE]
     if len(updaters) <= MAX_UPDATE_MANAGERS:
         return managed

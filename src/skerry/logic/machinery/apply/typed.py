@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -53,7 +52,6 @@ UNTRACKED_METADATA: Final = frozenset(
 
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
-_name = itemgetter(0)
 # Made once: a union written where it is used is made anew each time.
 _CONTAINERS: Final = (dict, list)
 
@@ -216,9 +214,10 @@ def everything(value: Any, schema: Schema | None) -> FieldSet:
             return {}
         node: FieldSet = {".": {}}
         for name in sorted(value):
-            if isinstance(value[name], _CONTAINERS):
+            member = value[name]
+            if isinstance(member, _CONTAINERS):
                 child = schema.child(name) if schema is not None else None
-                node["f:" + name] = everything(value[name], child)
+                node["f:" + name] = everything(member, child)
             else:
                 node["f:" + name] = {}
         return node
@@ -242,7 +241,8 @@ def fields_beyond(blank: Mapping[str, Any], new: Object, schema: Schema | None) 
 
 def _beyond(blank: Mapping[str, Any], new: Object, schema: Schema | None) -> FieldSet:
     node: FieldSet = {}
-    for name, value in sorted(new.items(), key=_name):
+    for name in sorted(new):
+        value = new[name]
         child = schema.child(name) if schema is not None else None
         before = blank.get(name, MISSING)
         if before is MISSING:

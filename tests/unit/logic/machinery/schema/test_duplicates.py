@@ -29,6 +29,10 @@ VALUES = st.recursive(
         ('{"a" : 1, "a" : 2}', ["a"]),
         ('{"a":1,"\\u0061":2}', ["a"]),
         ('{"a":1,"b":"a\\":"}', []),
+        # What is escaped in the body stands plain in what is encoded, and must not make up for it.
+        ('{"a":1,"a":2,"b":"\\"\\u003a"}', ["a"]),
+        ('{"a":1,"a":2,"b":"\\"\\u0020:"}', ["a"]),
+        ('{"a":1, "b":"\\" :", "a":2}', ["a"]),
         ("{}", []),
         ("no json", []),
         ("[" * 100_000, []),
