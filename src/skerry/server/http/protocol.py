@@ -7,8 +7,10 @@ helps nobody); a stream is.
 
 While that task waits, a new request is begun at once, in the callback that read it, as if the
 task ran: most requests never wait for anything and are answered there, which saves resuming the
-task, about a fifth of a GET. A handler that does wait is carried on by the task from that point.
-Because the task and its context are entered for the first part as well, a handler cannot tell.
+task, about a fifth of a GET. A handler that waits for a future, as a write does for its commit, is
+resumed by that future's callback in the same way, and the task goes on waiting for requests. Any
+other wait, and the end of one by cancellation, are the task's, which carries on from that point.
+Because the task and its context are entered for each part, a handler cannot tell.
 
 Timers: a connection only notes at which tick of the server its present phase began; the server
 asks ``expire`` every tick. A request sets no timer.
@@ -98,8 +100,8 @@ class Connection(AnswerWriter):
         self._task: asyncio.Task[None] | None = None
         # What the task waits for between requests; None while it is busy.
         self._idle: asyncio.Future[None] | None = None
-        # A request begun in the reading callback that now waits, and for what.
-        self._begun: tuple[_Serving, Any, Request] | None = None
+        # A request begun in the reading callback that now waits, for what, and what its task does.
+        self._begun: tuple[_Serving, Any, Request, asyncio.Future[None]] | None = None
         self._streaming = self.reading_paused = False
         # Whether nobody has shown valid credentials here yet.
         self._stranger = False
@@ -174,11 +176,16 @@ class Connection(AnswerWriter):
         idle = self._idle
         if idle is not None and not idle.done():
             self._idle = None
-            if read[3] is None and self._begin(read, idle):
-                return
             if read[3] is not None:
                 self._queue.append(read)
-            idle.set_result(None)
+                idle.set_result(None)
+            elif asyncio.current_task(self._host.loop) is not None:
+                # The transport reads on behalf of another task. Ours takes its turn.
+                self._queue.append(read)
+                idle.set_result(None)
+            else:
+                read[0].step = read[0].received
+                self._context.run(self._step, self._serve_one(read), read[0], idle)
             return
         self._queue.append(read)
         if self._task is None:
@@ -186,40 +193,50 @@ class Connection(AnswerWriter):
         if len(self._queue) >= self._host.settings.pipelined and not self.reading_paused:
             self.pause_reading()
 
-    def _begin(self, read: Read, idle: asyncio.Future[None]) -> bool:
-        """Run a request up to its first wait, in place of the task.
-
-        True when it was answered without one; otherwise the task must be resumed to go on.
-        """
-        loop = self._host.loop
-        task = self._task
+    def _step(self, serving: _Serving, request: Request, idle: asyncio.Future[None]) -> None:
+        """Run a request up to its next wait, in place of the task, which waits for *idle*."""
+        loop, task = self._host.loop, self._task
         if task is None:
             raise InvariantError("a connection without a task waits for nothing")
+        asyncio.tasks._enter_task(loop, task)
         try:
-            asyncio.tasks._enter_task(loop, task)
-        except RuntimeError:
-            # Another task is running: the transport reads on behalf of it. Ours takes its turn.
-            self._queue.append(read)
-            return False
-        serving = self._serve_one(read)
-        request = read[0]
-        request.step = request.received
-        try:
-            awaited = self._context.run(serving.send, None)
+            awaited = serving.send(None)
         except StopIteration as done:
-            if done.value and not self._draining:
-                self._idle = idle
+            if done.value:
+                self._answered(idle)
             else:
                 task.cancel()
-            return True
-        except ConnectionError:
+            return
+        except (ConnectionError, asyncio.CancelledError):
             task.cancel()
-            return True
+            return
         finally:
             asyncio.tasks._leave_task(loop, task)
         note_step(request, self._host.clock.monotonic)
-        self._begun = (serving, awaited, request)
-        return False
+        self._begun = (serving, awaited, request, idle)
+        if idle.done():
+            return  # The task was cancelled meanwhile, and comes to find this.
+        if getattr(awaited, "_asyncio_future_blocking", False):
+            awaited._asyncio_future_blocking = False
+            awaited.add_done_callback(self._resume, context=self._context)
+        else:
+            idle.set_result(None)
+
+    def _resume(self, _: asyncio.Future[Any]) -> None:
+        """Go on with the request that waited for a future, unless its task was cancelled."""
+        if self._begun is not None and not self._begun[3].done():
+            (serving, _, request, idle), self._begun = self._begun, None
+            request.step = self._host.clock.monotonic()
+            self._step(serving, request, idle)
+
+    def _answered(self, idle: asyncio.Future[None]) -> None:
+        """Wait for requests again; where there is anything else to do, the task does it."""
+        reader = self._reader
+        if self._queue or self._draining or reader.ended or reader.awaits_continue:
+            if not idle.done():
+                idle.set_result(None)
+        else:
+            self._idle = idle
 
     def _invite_body(self) -> None:
         """Say 100 Continue, unless answers to earlier requests must go out first."""
@@ -281,9 +298,21 @@ class Connection(AnswerWriter):
             stopped = error
         if self._begun is None:
             return True
-        (serving, awaited, request), self._begun = self._begun, None
+        (serving, awaited, request, _), self._begun = self._begun, None
+        if stopped is not None and awaited is not None:
+            stopped = self._end_wait(awaited, stopped)
         now = self._host.clock.monotonic
         return await carried_on(serving, awaited, stopped, request, now)
+
+    def _end_wait(
+        self, awaited: asyncio.Future[Any], stopped: asyncio.CancelledError
+    ) -> asyncio.CancelledError | None:
+        """Cancel what a request waits for, as its task would; None when that takes a while."""
+        awaited.remove_done_callback(self._resume)
+        if not awaited.cancel():
+            return stopped
+        awaited._asyncio_future_blocking = True
+        return None
 
     async def _serve_one(self, read: Read) -> bool:
         """Answer one request; False when the connection ends with it.

@@ -486,3 +486,117 @@ async def test_a_switch_of_protocols_forbids_it_too_and_cannot_be_split() -> Non
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["sec-websocket-protocol"] == "a  Set-Cookie: b"
     assert "set-cookie" not in headers
+
+
+async def test_a_handler_that_waits_for_futures_stays_in_its_task_and_context() -> None:
+    import contextvars
+
+    mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none")
+
+    async def handler(request: Request) -> Answer:
+        before = asyncio.current_task()
+        mark.set(request.path)
+        for _ in range(3):
+            await _soon()
+            assert asyncio.current_task() is before
+        assert before is not None
+        return Response(200, mark.get().encode())
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        for name in (b"a", b"b", b"c"):
+            client.send(GET % name)
+            assert (await client.answer()).body == b"/" + name
+
+
+async def test_requests_that_arrive_while_one_waits_are_answered_after_it() -> None:
+    waiting, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def handler(request: Request) -> Answer:
+        if request.path == "/first":
+            waiting.set()
+            await ready
+        return Response(200, request.path.encode())
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(GET % b"first")
+        await waiting.wait()
+        client.send(GET % b"second" + GET % b"third")
+        await _soon()
+        ready.set_result(None)
+        assert [(await client.answer()).body for _ in range(3)] == [
+            b"/first",
+            b"/second",
+            b"/third",
+        ]
+
+
+@pytest.mark.parametrize("already_done", [False, True])
+async def test_a_time_limit_ends_the_wait_for_a_future(already_done: bool) -> None:
+    """Also where the future is done in the very moment in which time is up."""
+    cancelled = False
+
+    async def handler(_: Request) -> Answer:
+        nonlocal cancelled
+        future = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(None) as limit:
+                loop = asyncio.get_running_loop()
+                if already_done:
+                    loop.call_soon(future.set_result, None)
+                loop.call_soon(limit.reschedule, 0)
+                await future
+                if already_done:
+                    await loop.create_future()
+        except TimeoutError:
+            cancelled = future.cancelled()
+            return Response(200, b"late")
+        return Response(200, b"in time")
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        for _ in range(3):
+            client.send(GET % b"x")
+            assert (await client.answer()).body == b"late"
+            assert cancelled is not already_done
+
+
+async def test_a_future_that_is_cancelled_ends_the_connection_and_nothing_else() -> None:
+    async def handler(_: Request) -> Answer:
+        future = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(future.cancel)
+        await future
+        return Response(200, b"")
+
+    async with serving(handler) as (_, port):
+        async with connected(port) as client:
+            client.send(GET % b"x")
+            assert await client.reader.read() == b""
+        async with connected(port) as client:
+            client.send(GET % b"x")
+            assert await client.reader.read() == b""
+
+
+async def test_a_server_that_drains_waits_for_a_request_that_waits() -> None:
+    waiting, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def handler(_: Request) -> Answer:
+        waiting.set()
+        await ready
+        return Response(200, b"done")
+
+    async with serving(handler) as (server, port), connected(port) as client:
+        client.send(GET % b"x")
+        await waiting.wait()
+        stopping = asyncio.ensure_future(server.stop(30))
+        await _soon()
+        assert not stopping.done()
+        ready.set_result(None)
+        answer = await client.answer()
+        assert (answer.body, answer.headers["connection"]) == (b"done", "close")
+        await stopping
+
+
+async def _soon() -> None:
+    """Wait for a future that a later turn of the loop sets."""
+    future = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(future.set_result, None)
+    await future
