@@ -351,7 +351,7 @@ class Executor:
 
 
 def _is_quiet(action: Action) -> bool:
-    return isinstance(action, Patch) and action.quiet
+    return isinstance(action, Patch | Apply) and action.quiet
 
 
 def _version(obj: Object) -> object:

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.kit.e2e.hubs import Hub, Shell
+from tests.kit.e2e.foreign_hub import ForeignHub, OurHub, hub_for
+from tests.kit.e2e.hubs import Shell
 from tests.kit.e2e.processes import refuse_old_kubectl
-from tests.kit.e2e.summaries import binding, edge, manifests
+from tests.kit.e2e.summaries import edge, manifests
 from tests.kit.e2e.two_tenants import SKERRY, eventually
 
 pytestmark = pytest.mark.long
@@ -101,7 +102,7 @@ class Edges:
 
 
 @contextmanager
-def running_edges(hub: Hub, folder: Path) -> Iterator[Edges]:
+def running_edges(hub: OurHub | ForeignHub, folder: Path) -> Iterator[Edges]:
     folder.mkdir()
     command = [sys.executable, "-m", "tests.kit.e2e.many_edges"]
     with (folder / "log").open("wb") as log:
@@ -123,7 +124,7 @@ def running_edges(hub: Hub, folder: Path) -> Iterator[Edges]:
 class Controllers:
     """The controllers, each a process of its own."""
 
-    def __init__(self, hub: Hub, folder: Path) -> None:
+    def __init__(self, hub: OurHub | ForeignHub, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
         where = ("--espw-path", "root:espw", "--kubeconfig", str(hub.kubeconfig))
@@ -192,18 +193,19 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
     tmp_path: Path,
 ) -> None:
     refuse_old_kubectl()
-    hub = Hub(tmp_path / "hub", "--init").start()
+    hub = hub_for(tmp_path)
     (tmp_path / "home").mkdir()
-    shell = Shell(hub.kubeconfig, tmp_path / "home", ROOT)
     with ExitStack() as stack:
+        hub.start()
         stack.callback(hub.stop)
+        shell = Shell(hub.kubeconfig, tmp_path / "home", ROOT)
         controllers = Controllers(hub, tmp_path / "controllers")
         stack.callback(controllers.stop)
-        edge_api = binding("bind-espw", "root:espw", "edge.kcp.io")
         rings = {name: "canary" if name == "e1" else "rest" for name in NAMES}
         inventory = [each for name in NAMES for each in edge(name, ring=rings[name])]
-        shell("kubectl ws root\nkubectl ws create imw\nkubectl kubestellar ensure wmw shop")
-        shell(f"kubectl ws root:imw >/dev/null\n{manifests(edge_api)}\n{manifests(*inventory)}")
+        hub.install(shell)
+        stack.callback(hub.clean)
+        shell(f"kubectl ws root:imw >/dev/null\n{manifests(*inventory)}")
         edges = stack.enter_context(running_edges(hub, tmp_path / "edges"))
         shop = Shop(shell)
         shop(manifests(*workload("web:1")))

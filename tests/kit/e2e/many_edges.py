@@ -56,7 +56,9 @@ class LightEdge:
 
     async def find(self) -> None:
         """Wait for the mailbox."""
-        self._mailbox = (await edge_of(self._hub, self.name, INVENTORY, PROVIDER)).mailbox
+        self._mailbox = (
+            await edge_of(self._hub, self.name, INVENTORY, PROVIDER, wait_seconds=120)
+        ).mailbox
 
     async def online(self) -> None:
         """Have a syncer, with what an earlier one remembered."""

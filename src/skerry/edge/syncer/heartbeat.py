@@ -7,7 +7,9 @@ After a silence the hub first hears what has changed meanwhile, as far as that i
 seconds: what was reported before counts again the moment that the edge is heard of.
 
 A renewal is a small patch of a small object, because on a thin line it is most of what an idle
-edge ever says.
+edge ever says. Our hub dates it. Another leaves the time as it was sent, by a clock that nobody
+trusts, and notes when fields were written only when other fields are or when they are applied; so
+there the Lease is applied.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
-from skerry.logic.machinery.plan import Create, Patch, Plan, Target
+from skerry.logic.machinery.plan import Action, Apply, Create, Patch, Plan, Target
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor
@@ -62,6 +64,7 @@ class Heartbeat:
         self._backoff = Backoff(1.0, min(30.0, settings.heartbeat_seconds), jitter=0.5)
         # Said once per life, as another interval may have been set since the last.
         self._unsaid: Object = {"leaseDurationSeconds": self._lease_seconds}
+        self._is_dated = True
         self._log = Logger("syncer-heartbeat")
 
     async def run(self) -> None:
@@ -99,14 +102,25 @@ class Heartbeat:
                 await self._reported()
 
     async def _beat(self) -> None:
-        now, identity = rfc3339_micro(self._hub.clock.now()), self._settings.identity
-        patch = {"spec": {"renewTime": now, "holderIdentity": identity, **self._unsaid}}
+        now = rfc3339_micro(self._hub.clock.now())
         try:
-            await self._executor.execute(Plan([Patch(_LEASE, patch, "Renewed", quiet=True)]))
+            [outcome] = await self._executor.execute(Plan([self._renewal(now)]))
         except NotFound:
             lease = Create(_LEASE, self._lease(now), "Missing", exclusive=True)
-            await self._executor.execute(Plan([lease]))
+            [outcome] = await self._executor.execute(Plan([lease]))
+        if self._unsaid and outcome.object is not None:
+            # A hub that dates Leases has written a time of its own.
+            self._is_dated = outcome.object["spec"].get("renewTime") != now
         self._unsaid = {}
+
+    def _renewal(self, now: str) -> Action:
+        if not self._is_dated:
+            lease = self._lease(now)
+            del lease["spec"]["acquireTime"]
+            return Apply(_LEASE, lease, "Renewed", quiet=True)
+        identity = self._settings.identity
+        patch = {"spec": {"renewTime": now, "holderIdentity": identity, **self._unsaid}}
+        return Patch(_LEASE, patch, "Renewed", quiet=not self._unsaid)
 
     @property
     def _lease_seconds(self) -> int:

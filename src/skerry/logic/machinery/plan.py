@@ -91,13 +91,14 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply: these fields are ours and have these values."""
+    """Server-side apply: these fields are ours and have these values. *quiet*: not worth a line."""
 
     target: Target
     object: Object
     reason: str
     force: bool = True
     subresource: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

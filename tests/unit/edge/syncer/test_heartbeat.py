@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from skerry.edge.syncer.state import SyncerSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
-from skerry.runtime.transport import TransportError
+from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.twin import TYPES, Twin, served
 
@@ -25,18 +25,30 @@ NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
 class Hub(Twin):
-    """A hub that may be away, and keeps what it was sent."""
+    """A hub that may be away, keeps what it was sent, and may date Leases itself."""
 
     away = False
+    dates_leases = True
     sent: list[Any]
+    kinds: list[str]
 
-    async def request(self, method: str, path: str, *args: Any, **more: Any) -> Any:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
         if self.away:
             raise TransportError("cut")
-        body = args[2] if len(args) > 2 else more.get("body") or b""
         if method in ("PATCH", "POST") and "leases" in path:
-            self.sent.append(orjson.loads(body))
-        return await super().request(method, path, *args, **more)
+            said = orjson.loads(body)
+            self.sent.append(said)
+            self.kinds.append(headers.get("content-type", ""))
+            if self.dates_leases:
+                body = orjson.dumps({**said, "spec": {**said["spec"], "renewTime": "by the hub"}})
+        return await super().request(method, path, query, headers, body)
 
     @property
     def lease(self) -> dict[str, Any] | None:
@@ -66,12 +78,12 @@ class Beating:
 
 
 @asynccontextmanager
-async def beating(*, answers: bool = True) -> AsyncIterator[Beating]:
+async def beating(*, answers: bool = True, dates_leases: bool = True) -> AsyncIterator[Beating]:
     types = [*TYPES]
     if not any(info.resource == "leases" for info in types):
         types.append(served("coordination.k8s.io", "v1", "leases", "Lease"))
     hub = Hub(clock=LoopClock(), types=types)
-    hub.sent = []
+    hub.sent, hub.kinds, hub.dates_leases = [], [], dates_leases
     if HEARTBEAT_NAMESPACE not in hub.find("namespaces"):
         await Client(hub).create(NAMESPACES, {"metadata": {"name": HEARTBEAT_NAMESPACE}})
     here = Beating(hub)
@@ -91,7 +103,8 @@ async def test_the_first_heartbeat_makes_the_lease_and_says_how_long_it_lasts() 
         assert lease["spec"]["holderIdentity"] == "me"
         # Two intervals, so that one may be lost.
         assert lease["spec"]["leaseDurationSeconds"] == 60
-        assert lease["spec"]["renewTime"] == lease["spec"]["acquireTime"]
+        _, made = here.hub.sent
+        assert made["spec"]["renewTime"] == made["spec"]["acquireTime"]
 
 
 @virtual
@@ -101,6 +114,22 @@ async def test_renewals_are_small_and_come_a_little_early() -> None:
         assert 10 <= here.counted("sent") <= 12
         *_, last = here.hub.sent
         assert set(last["spec"]) == {"renewTime", "holderIdentity"}
+        assert here.counted("failed") == 0
+
+
+@virtual
+async def test_a_hub_that_dates_no_leases_is_made_to_note_each_renewal() -> None:
+    """Kubernetes dates fields anew only where others are written, or where they are applied."""
+    async with beating(dates_leases=False) as here:
+        await asyncio.sleep(100)
+        _, made, *renewed = here.hub.kinds
+        assert made == "application/json"
+        assert len(renewed) > 2
+        assert all("apply-patch" in kind for kind in renewed)
+        # All of them the same fields: what is applied no more is taken away.
+        assert {tuple(sorted(each["spec"])) for each in here.hub.sent[2:]} == {
+            ("holderIdentity", "leaseDurationSeconds", "renewTime")
+        }
         assert here.counted("failed") == 0
 
 
