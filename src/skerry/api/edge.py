@@ -239,6 +239,8 @@ ReportedState = Literal["None", "Singleton", "Aggregate"]
 REPORTED_STATES: Final[tuple[ReportedState, ...]] = get_args(ReportedState)
 SINGLETON: Final = "Singleton"
 AGGREGATE: Final = "Aggregate"
+# On a ReplicaSet, by the summarizer: it says of a Deployment beside it what its edges report.
+REPORTED_REPLICAS: Final = "edge.kcp.io/reported-replicas"
 
 # -- conditions ------------------------------------------------------------------------------
 
@@ -457,9 +459,11 @@ def is_system_object(kind: GroupResource, obj: Mapping[str, Any]) -> bool:
     """Tell whether this object belongs to the cluster it is in, so that it is never sent on.
 
     Every cluster makes such objects for itself, or has them made: Helm keeps the history of a
-    release where it installed it.
+    release where it installed it, and a report about edges is none of theirs.
     """
     if kind.group:
+        if kind == ("apps", "replicasets"):
+            return REPORTED_REPLICAS in (obj["metadata"].get("annotations") or {})
         return kind == API_BINDINGS.group_resource and _binds_everywhere(obj)
     name = obj["metadata"]["name"]
     match kind.resource:

@@ -171,6 +171,10 @@ MARKS: Final[tuple[Mark, ...]] = (
         "Generation of the source that the copy was made of, where states are aggregated.",
     ),
     Mark(
+        edge.REPORTED_REPLICAS, "ReplicaSets in a workload's workspace", "controllers", "`true`",
+        "What edges report of the Deployment that owns it, for tools that look there; never sent.",
+    ),
+    Mark(
         edge.SYNC_TARGET_NAME, "mailbox Workspaces", "controllers", "name",
         "The SyncTarget a mailbox is of.",
     ),

@@ -238,6 +238,10 @@ class Executor:
             if action.exclusive:
                 raise
             return Outcome(action, "exists")
+        except ApiError as error:
+            if not action.refusal_is_fine or error.code not in _REFUSALS:
+                raise
+            return Outcome(action, "refused")
         return Outcome(action, "created", created)
 
     async def _update(self, action: Update) -> Outcome:

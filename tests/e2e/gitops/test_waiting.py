@@ -164,8 +164,10 @@ def test_helm_waits_for_the_edges_and_keeps_its_records_at_the_hub(machine: Mach
     templates = machine.folder / "chart" / "templates"
     templates.mkdir(parents=True)
     (templates.parent / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 0.1.0\n")
-    for name, made in (("till", stateful_set("till")), ("greet", hook())):
+    front = deployment("front", "{{ .Values.image }}")
+    for name, made in (("till", stateful_set("till")), ("front", front), ("greet", hook())):
         (templates / f"{name}.yaml").write_text(json.dumps(made))
+    (templates.parent / "values.yaml").write_text("image: busybox\n")
     upgrade = "helm upgrade --install shop chart -n web --wait --timeout 240s"
     for revision, edition in (("1", "one"), ("2", "two")):
         machine(f"{upgrade} --set edition={edition}")
@@ -180,6 +182,12 @@ def test_helm_waits_for_the_edges_and_keeps_its_records_at_the_hub(machine: Mach
             assert job["status"]["succeeded"] == 1
             secrets = machine.at(edge, "-n web get secrets")["items"]
             assert "helm.sh/release.v1" not in {each["type"] for each in secrets}
+            # What Helm counts at the hub is there alone.
+            found = machine.at(edge, "-n web get replicasets -l app=front")["items"]
+            assert "front-reported" not in {each["metadata"]["name"] for each in found}
+        assert available(machine, "front") == [2, 2]
     history = json.loads(machine("helm history shop -n web -o json"))
     assert [each["status"] for each in history] == ["superseded", "deployed"]
+    machine(f"{upgrade} --set edition=two --set image=nowhere --timeout 5s", code=1)
     machine("helm uninstall shop -n web --wait --timeout 120s")
+    machine("kubectl -n web wait --for=delete replicaset/front-reported --timeout=60s")

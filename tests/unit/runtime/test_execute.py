@@ -110,12 +110,13 @@ class Refusing(WrappedTransport):
     error: errors.ApiError = errors.Forbidden("no")
 
     async def request(self, method: str, path: str, *more: Any) -> Answer:
-        if method != "PUT":
+        if method not in ("PUT", "POST"):
             return await super().request(method, path, *more)
         return Answer(self.error.code, {}, orjson.dumps(self.error.status()))
 
 
 @virtual
+@pytest.mark.parametrize("action", [Update, Create])
 @pytest.mark.parametrize(
     ("error", "fine"),
     [
@@ -127,12 +128,12 @@ class Refusing(WrappedTransport):
     ],
 )
 async def test_what_a_server_does_not_take_of_somebody_elses_word_is_an_outcome(
-    error: errors.ApiError, fine: bool
+    error: errors.ApiError, fine: bool, action: type[Update | Create]
 ) -> None:
     server = Refusing(Twin())
     server.error = error
     executor = Executor(Client(server, clock=LoopClock()), "test")
-    relayed = Update(at("there"), config_map("there"), "Test", refusal_is_fine=True)
+    relayed = action(at("there"), config_map("there"), "Test", refusal_is_fine=True)
     if fine:
         assert await results(executor, relayed) == ["refused"]
     else:

@@ -6,6 +6,9 @@ destinations of those that do; else ``Singleton`` returns what the only destinat
 placements that ask for it have only one between them. When nobody asks any more the last status
 stays.
 
+A Deployment with an aggregated status has a ReplicaSet that says the same, for tools that look
+there (``reported_replicas``), where the workspace has the kind.
+
 Edges are untrusted, and so is the status that comes of what they report: a workspace may refuse it.
 That is said in an Event on the object, once, and holds up nothing else.
 """
@@ -13,12 +16,12 @@ That is said in an Event on the object, once, and holds up nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from skerry.api.edge import AGGREGATE, SINGLETON, ReportedState
 from skerry.api.errors import NotFound
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.summarizer.events import SummaryInputs
@@ -27,11 +30,16 @@ from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.summary.aggregate import aggregated
 from skerry.logic.fleet.summary.gathered import Gathered, gathered, united
 from skerry.logic.fleet.summary.report import digest_of
+from skerry.logic.fleet.summary.reported_replicas import (
+    REPLICA_SETS,
+    replica_set_name,
+    replica_set_plan,
+)
 from skerry.logic.fleet.summary.returned import returnable
 from skerry.logic.fleet.summary.selection import comes_back
 from skerry.logic.fleet.summary.tables import Source
 from skerry.logic.fleet.summary.tally import Tally
-from skerry.logic.machinery.plan import NOTHING, Announcement, Plan, Target, Update
+from skerry.logic.machinery.plan import NOTHING, Action, Announcement, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.execute import Executor, Outcome
@@ -41,6 +49,7 @@ SOURCES = "sources"
 REFUSED = "StatusRefused"
 # Beyond this many remembered answers they are forgotten, and asked for once more.
 _REMEMBERED = 10_000
+_DEPLOYMENTS = GroupResource("apps", "deployments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,8 @@ class ObservedSource:
     source: Object
     returned: Object | None = None
     gathered: Gathered | None = None
+    # What reports on a Deployment beside its status, empty before there is one; None: not wanted.
+    replica_set: Object | None = None
 
 
 class SourceObserver:
@@ -83,7 +94,8 @@ class SourceObserver:
             if live is None:
                 return None
             found = gathered(united(aggregating), ref.cluster)
-            return ObservedSource(ref, gvr, source.kind, live, gathered=found)
+            beside = await self._replica_set(ref)
+            return ObservedSource(ref, gvr, source.kind, live, gathered=found, replica_set=beside)
         return await self._singleton(ref, gvr, source)
 
     def _tallies(self, ref: ObjectRef, asked: ReportedState) -> Iterator[Tally]:
@@ -108,6 +120,19 @@ class SourceObserver:
             return None
         return ObservedSource(ref, gvr, source.kind, live, returned=status)
 
+    async def _replica_set(self, ref: ObjectRef) -> Object | None:
+        """Return the ReplicaSet that reports on a Deployment; None where there can be none."""
+        if ref.group_resource != _DEPLOYMENTS:
+            return None
+        name = replica_set_name(ref.name)
+        try:
+            return await self._client.for_cluster(ref.cluster).get(
+                REPLICA_SETS, name, ref.namespace
+            )
+        except NotFound as error:
+            # Without a name it is the kind that the workspace does not have.
+            return {} if error.details.get("name") == name else None
+
     async def _read(
         self, cluster: ClusterName, gvr: GroupVersionResource, item: ObjectRef
     ) -> Object | None:
@@ -126,12 +151,18 @@ def decide_source(observed: ObservedSource, now: datetime) -> Plan:
     if observed.gathered is not None:
         status = aggregated(gvr.group, observed.kind, source, observed.gathered, rfc3339(now))
         reason = "DestinationsReported"
-    if status is None or digest_of(source.get("status")) == digest_of(status):
+    if status is None:
         return NOTHING
     ref = observed.ref
+    beside = NOTHING
+    if observed.replica_set is not None:
+        beside = replica_set_plan(ref.cluster, source, status, observed.replica_set)
+    if digest_of(source.get("status")) == digest_of(status):
+        return beside
     target = Target(gvr, ref.name, ref.namespace, ref.cluster)
     obj = {**source, "status": status}
-    return Plan([Update(target, obj, reason, subresource="status", refusal_is_fine=True)])
+    update = Update(target, obj, reason, subresource="status", refusal_is_fine=True)
+    return replace(beside, actions=[update, *beside])
 
 
 class SourceExecutor(Executor):
@@ -147,16 +178,21 @@ class SourceExecutor(Executor):
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         """Carry out what has not been tried in vain."""
-        updates = [each for each in plan if isinstance(each, Update)]
-        fresh = [each for each in updates if self._answered.get(each.target) != _tried(each)]
+        fresh = [each for each in plan if not self._was_tried(each)]
         outcomes = await super().execute(Plan(fresh))
-        for update, outcome in zip(fresh, outcomes, strict=True):
+        for action, outcome in zip(fresh, outcomes, strict=True):
+            if not isinstance(action, Update):
+                continue
             if outcome.result in ("refused", "unchanged"):
-                self._remember(update)
-            if outcome.result == "refused" and self._recorder is not None:
+                self._remember(action)
+            refused = outcome.result == "refused" and action.subresource == "status"
+            if refused and self._recorder is not None:
                 message = "the status that its destinations report is not accepted for this object"
-                self._recorder.announce(Announcement(update.object, "Warning", REFUSED, message))
+                self._recorder.announce(Announcement(action.object, "Warning", REFUSED, message))
         return outcomes
+
+    def _was_tried(self, action: Action) -> bool:
+        return isinstance(action, Update) and self._answered.get(action.target) == _tried(action)
 
     def _remember(self, update: Update) -> None:
         if len(self._answered) >= _REMEMBERED:
@@ -167,4 +203,5 @@ class SourceExecutor(Executor):
 def _tried(update: Update) -> tuple[object, str]:
     """Return what tells one attempt from another: on which version, and what."""
     obj = update.object
-    return obj["metadata"].get("resourceVersion"), digest_of(obj["status"])
+    written = obj[update.subresource or "spec"]
+    return obj["metadata"].get("resourceVersion"), digest_of(written)

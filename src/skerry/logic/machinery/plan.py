@@ -42,13 +42,17 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make an object. One that is already there is as good, unless *exclusive*."""
+    """Make an object. One that is already there is as good, unless *exclusive*.
+
+    *refusal_is_fine*: what was meant can do without it, where a server does not take it.
+    """
 
     target: Target
     object: Object
     reason: str
     exclusive: bool = False
     subresource: str = ""
+    refusal_is_fine: bool = False
 
 
 @dataclass(frozen=True, slots=True)

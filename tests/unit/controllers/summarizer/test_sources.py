@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import pytest
 
+from skerry.api.edge import REPORTED_REPLICAS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.controllers.summarizer.sources import (
@@ -21,7 +23,7 @@ from skerry.controllers.summarizer.watches import Parked
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.summary.freshness import lapsed
 from skerry.logic.fleet.summary.gathered import Gathered
-from skerry.logic.machinery.plan import Update
+from skerry.logic.machinery.plan import Create, Patch, Update
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
@@ -144,6 +146,31 @@ async def test_a_destination_that_was_not_heard_of_is_unknown() -> None:
 
     assert found is not None
     assert (found.destinations, found.unknown) == (1, 1)
+
+
+async def test_a_deployment_is_observed_with_the_replica_set_that_reports_on_it() -> None:
+    world = World(**AGGREGATE)
+    world.report(HEALTHY)
+    world.source({})
+    # This workspace does not have the kind.
+    assert (await observed(world.sources)).replica_set is None
+
+    there = {"metadata": {"name": "web-reported", "annotations": {REPORTED_REPLICAS: "true"}}}
+    path = "/clusters/wmw/apis/apps/v1/namespaces/shop/replicasets/web-reported"
+    world.hub.objects[path] = there
+
+    assert (await observed(world.sources)).replica_set == there
+
+
+def test_the_replica_set_follows_the_status_in_the_same_plan() -> None:
+    found = source()
+    found.source["metadata"]["uid"] = "u1"
+    found.source["spec"] = {"replicas": 1, "selector": {}, "template": {}}
+
+    plan = decide_source(replace(found, replica_set={}), NOW)
+
+    assert [type(each) for each in plan] == [Update, Create, Patch]
+    assert [type(each) for each in decide_source(found, NOW)] == [Update]
 
 
 async def test_a_source_waits_until_its_kind_was_read() -> None:

@@ -7,7 +7,8 @@
   to which; ``selection``: which objects a summary is due for.
 * ``content``: the summary object; ``conditions``: what an EdgePlacement says of all destinations.
 * ``aggregate``, ``aggregate_numbers``: a source's status, made of all its destinations' and
-  ``gathered`` from the tallies of the placements that ask; ``returned``: which status may be one.
+  ``gathered`` from the tallies of the placements that ask; ``reported_replicas``: the same of a
+  Deployment as Helm 3 looks for it; ``returned``: which status may be one.
 
 Promises: all of it is pure; a tally kept up one change at a time equals the one computed from
 scratch, exactly, decimals included; a report costs the same at ten destinations and at ten
