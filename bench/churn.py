@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.edge_hub import (
     CONFIG_MAPS,
@@ -59,6 +60,16 @@ _ROLES = {
     "skerry.app.edge_run": "edges",
 }
 _SKERRY = [sys.executable, "-m", "skerry.cli"]
+
+
+class Usage(NamedTuple):
+    """Resident MB and open files; nearly all of those are connections, whose TLS takes memory."""
+
+    mb: float = 0.0
+    files: int = 0
+
+
+Curve = list[tuple[float, dict[str, Usage]]]
 
 
 class Fleet:
@@ -108,9 +119,9 @@ class Fleet:
         path.write_text(self.skerry("edge", "kubeconfig", edge))
         return Client(connect(load([path])))
 
-    def memory(self) -> dict[str, float]:
-        """Return the resident MB of all our processes by what they do."""
-        found: dict[str, float] = {}
+    def usage(self) -> dict[str, Usage]:
+        """Return what all our processes take, by what they do."""
+        found: dict[str, Usage] = {}
         mark = f"{_MARK}={self.folder}".encode()
         for process in Path("/proc").iterdir():
             if not process.name.isdecimal() or int(process.name) == os.getpid():
@@ -120,7 +131,9 @@ class Fleet:
                     continue
                 role = _role((process / "cmdline").read_bytes().decode().split("\0"))
                 if role:
-                    found[role] = found.get(role, 0.0) + _resident(process)
+                    files = len(list((process / "fd").iterdir()))
+                    before = found.get(role, Usage())
+                    found[role] = Usage(before.mb + _resident(process), before.files + files)
         return found
 
 
@@ -222,22 +235,29 @@ async def _pages(edge: Client) -> dict[str, str]:
     }
 
 
-async def sampled(fleet: Fleet, curve: list[tuple[float, dict[str, float]]]) -> None:
+async def sampled(fleet: Fleet, curve: Curve) -> None:
     """Note the memory of all processes now and then, until cancelled."""
     began = time.monotonic()
     while True:
-        curve.append((time.monotonic() - began, await asyncio.to_thread(fleet.memory)))
+        curve.append((time.monotonic() - began, await asyncio.to_thread(fleet.usage)))
         await asyncio.sleep(_SAMPLE_SECONDS)
 
 
-def memory_rows(curve: list[tuple[float, dict[str, float]]]) -> list[Row]:
-    """Return how much each kind of process has grown since everything was warm."""
+def memory_rows(curve: Curve) -> list[Row]:
+    """Return how much each kind of process has grown since everything was warm.
+
+    Whoever is kept waiting opens further connections, 64 at most of each client, so open files
+    that rise with the memory mean a machine that was too busy for a while.
+    """
     rows = []
     for role in sorted({role for _, found in curve for role in found}):
-        points = [(when, found.get(role, 0.0)) for when, found in curve]
+        used = [(when, found.get(role, Usage())) for when, found in curve]
+        points = [(when, each.mb) for when, each in used]
         warm = [size for when, size in points if when >= _WARM_SECONDS]
-        shown = points[:: max(1, len(points) // 10)]
-        note = " ".join(f"{when:.0f}s:{size:.0f}" for when, size in shown)
+        shown = used[:: max(1, len(used) // 10)]
+        note = "MB/files " + " ".join(
+            f"{when:.0f}s:{each.mb:.0f}/{each.files}" for when, each in shown
+        )
         if len(warm) < 2:
             rows.append(Row(_SUITE, f"memory of {role}", points[-1][1], "MB", note=note))
             continue
@@ -253,7 +273,7 @@ async def measured(seconds: float) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="skerry-churn-") as folder:
         async with furnished(Path(folder)) as (fleet, owner):
             edges = [await asyncio.to_thread(fleet.at_edge, edge) for edge in _EDGES]
-            curve: list[tuple[float, dict[str, float]]] = []
+            curve: Curve = []
             sampling = asyncio.create_task(sampled(fleet, curve))
             churn = Churn(owner)
             began = time.monotonic()
