@@ -12,6 +12,8 @@ from skerry.api.objects import Object
 from skerry.logic.fleet.type_rules import grant_warnings, with_type_rules
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.resource import Resource
+from skerry.logic.machinery.work import limited
+from skerry.server.offload.offload import OffloadSettings
 
 _KIND = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "EdgePlacement")
 [_SERVED] = map(with_type_rules, crd.resources_of(_KIND))
@@ -133,3 +135,21 @@ def test_a_grant_that_may_not_mean_what_it_says_is_warned_of(
     warnings = grant_warnings(of_kind("LocationGrant", **{**GRANT, **changed}))
     assert len(warnings) == bool(words)
     assert all(each.startswith(words) for each in warnings)
+
+
+def test_a_record_is_created_within_what_a_loop_has_for_one_request() -> None:
+    """Sent to a worker process, each record costs several times as much, and every decision has
+    one."""
+    kind = next(d for d in edge.definitions() if d["spec"]["names"]["kind"] == "DecisionRecord")
+    [served] = map(with_type_rules, crd.resources_of(kind))
+    record = {
+        "apiVersion": "edge.kcp.io/v1alpha1",
+        "kind": "DecisionRecord",
+        "metadata": {"name": "web-000000000001-00"},
+        "time": "2026-09-01T14:05:03.120Z",
+        "placement": {"name": "web", "uid": "1"},
+        "change": "Joined",
+        "by": {"controller": "edge-scheduler"},
+    }
+    units = OffloadSettings().units
+    assert limited(units, lambda: served.validate_create(record)) == []

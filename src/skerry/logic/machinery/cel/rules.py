@@ -24,6 +24,8 @@ from skerry.logic.machinery.cel.types import CelType, declared, optional_of
 from skerry.logic.machinery.schema.compilation import Roots
 from skerry.logic.machinery.work import spend
 
+# What begins a string, a name in quotes or a comment.
+_QUOTES: Final = ("'", '"', "`", "//")
 # Looking at one part of a raw schema.
 _LOOK_UNITS: Final = 3
 CALL_LIMIT: Final = 1_000_000
@@ -82,6 +84,16 @@ class RuleFailure(NamedTuple):
 def rules_of(schema: Schema) -> RuleNode | None:
     """Return the compiled rules of a resource's schema; None when it has none."""
     return _ROOTS.of(schema)
+
+
+def judges_changes_only(schema: Schema) -> bool:
+    """Tell whether every rule of a resource's schema is skipped where there is no former value.
+
+    By their texts alone: most such rules say that something never changes, on kinds that are
+    mostly created, and compiling them can take longer than a loop has for one request. Where a
+    text leaves a doubt, the answer is no.
+    """
+    return _CHANGES_ONLY.of(schema)
 
 
 def compiled_rules(schema: Schema, kind: CelType | None) -> tuple[Rule, ...]:
@@ -193,4 +205,34 @@ def _build_root(schema: Schema) -> RuleNode | None:
     return None if node.empty else node
 
 
+def _all_judge_changes(raw: Any) -> bool:
+    spend(_LOOK_UNITS)
+    if isinstance(raw, list):
+        return all(map(_all_judge_changes, raw))
+    if not isinstance(raw, dict):
+        return True
+    rules = raw.get("x-kubernetes-validations") or ()
+    return all(map(_judges_changes, rules)) and all(map(_all_judge_changes, raw.values()))
+
+
+def _judges_changes(rule: Any) -> bool:
+    """Tell whether a rule surely uses ``oldSelf``: no string, comment or field is called so."""
+    if not isinstance(rule, dict) or rule.get("optionalOldSelf"):
+        return False
+    text = str(rule.get("rule", ""))
+    before, *after = text.split("oldSelf")
+    if not after or any(mark in text for mark in _QUOTES):
+        return False
+    around = zip([before, *after[:-1]], after, strict=True)
+    return not any(
+        left.rstrip().endswith(".") or _is_of_name(left[-1:]) or _is_of_name(right[:1])
+        for left, right in around
+    )
+
+
+def _is_of_name(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
 _ROOTS: Final[Roots[RuleNode | None]] = Roots(_build_root)
+_CHANGES_ONLY: Final[Roots[bool]] = Roots(lambda schema: _all_judge_changes(schema.raw))

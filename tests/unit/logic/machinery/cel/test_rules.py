@@ -11,6 +11,7 @@ from skerry.logic.machinery.cel import check_rules, rules_of
 from skerry.logic.machinery.cel.cost import exceeded
 from skerry.logic.machinery.cel.escaping import escaped
 from skerry.logic.machinery.cel.field_paths import FieldPathError, rendered, resolved_path
+from skerry.logic.machinery.work import LongWork, limited
 
 
 def rule(text: str, **more: Any) -> dict[str, Any]:
@@ -284,3 +285,40 @@ def test_the_excess_of_a_cost_is_reported_by_its_factor() -> None:
     assert "by factor of more than 100x (" in exceeded("rule", 10_000, 10)
     assert "by factor of 2.0x (" in exceeded("rule", 20, 10)
     assert "by factor of 1.100000x (" in exceeded("rule", 11, 10)
+
+
+IMMUTABLE = rule("self.name == oldSelf.name", message="is immutable")
+
+
+def test_a_create_is_not_kept_waiting_by_rules_that_judge_changes_only() -> None:
+    """Compiling them takes longer than a loop has for one request; and a limit that is met while
+    they are compiled is met by the next request too, for ever."""
+    long = rule(" && ".join(f"self.{name} == oldSelf.{name}" for name in ["name"] * 60))
+    schema = spec_schema(long)
+    assert limited(5_000, lambda: errors(schema, {"name": "a"})) == []
+    with pytest.raises(LongWork):
+        limited(5_000, lambda: errors(schema, {"name": "b"}, {"name": "a"}))
+    assert errors(schema, {"name": "b"}, {"name": "a"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "self.name != 'oldSelf'",
+        "self.max == 1 // oldSelf",
+        "self.oldSelf == 1",
+        "self . oldSelf == 1",
+        "self.oldSelfish == 1",
+        "[0].all(x1oldSelf, x1oldSelf == self.max)",
+    ],
+)
+def test_a_rule_that_only_mentions_the_former_value_judges_creates_too(text: str) -> None:
+    fields = {"oldSelf": {"type": "integer"}, "oldSelfish": {"type": "integer"}}
+    schema = spec_schema(IMMUTABLE, rule(text), **fields)
+    wrong = {"name": "oldSelf", "max": 2, "oldSelf": 2, "oldSelfish": 2}
+    assert len(errors(schema, wrong)) == 1
+
+
+def test_an_optional_former_value_leaves_nothing_out() -> None:
+    schema = spec_schema(rule("oldSelf.hasValue()", optionalOldSelf=True))
+    assert len(errors(schema, {"name": "a"})) == 1
