@@ -78,6 +78,9 @@ class HubState:
     # How often that happened, and how often a type of workspaces changed.
     offers: int = 0
     type_changes: int = 0
+    # How often anything changed that the types of views are made of, but for which of them a
+    # cluster binds.
+    view_changes: int = 0
     # Called with an export's cluster and name when what its users let it see has changed.
     claims_changed: Callable[[str, str], None] = lambda _, __: None
     # Bindings that do not have all they ask for, by cluster and name.
@@ -121,6 +124,7 @@ class HubState:
         """Forget everything; it is about to be shown anew."""
         self.offers += 1
         self.type_changes += 1
+        self.view_changes += 1
         for cluster in [*self.clusters, *self.bindings]:
             self.types_changed(cluster)
         for table in (
@@ -194,6 +198,7 @@ class HubState:
             self.kept.pop(key.name, None)
         else:
             self.kept[key.name] = obj
+        self.view_changes += 1
 
     def _export_changed(self, key: ObjectKey, obj: Object | None) -> None:
         name = (key.cluster, key.name)
@@ -213,6 +218,7 @@ class HubState:
 
     def _offers_changed(self) -> None:
         self.offers += 1
+        self.view_changes += 1
         self.offers_changed()
 
     def _binding_changed(self, key: ObjectKey, value: bytes | None) -> None:
@@ -239,6 +245,7 @@ class HubState:
         known, count = self._alike.get(binding, (binding, 0))
         self._alike[known] = (known, count + 1)
         if not count:
+            self.view_changes += 1
             for each in binding.bound:
                 self.by_identity[(each.group, each.resource, each.identity)] = each
         return known
@@ -250,6 +257,7 @@ class HubState:
             self._alike[known] = (known, count - 1)
             return
         del self._alike[binding]
+        self.view_changes += 1
         used = {each for other in self._alike for each in other.bound}
         unused = [each for each in binding.bound if each not in used]
         for each in unused:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from msgspec.structs import replace as replace_attributes
 
@@ -37,6 +38,8 @@ from skerry.server.user import User
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
 
+# Views of workspaces that bind differently; more are forgotten and worked out again.
+_MAX_KNOWN = 256
 _READ_VERBS = ("get", "list", "watch")
 _NOTHING = TypeSet(())
 _BINDINGS = (APIS, "apibindings")
@@ -50,6 +53,14 @@ def view_name(export_cluster: str, export_name: str) -> str:
     return f"apiexport/{export_cluster}/{export_name}"
 
 
+class _Known(NamedTuple):
+    """The types of a view, and what they were made of, kept so that no other takes its identity."""
+
+    types: TypeSet
+    system: TypeSet
+    bound: tuple[object, ...] | None
+
+
 @dataclass(slots=True)
 class ExportViews:
     """What exporters see; in workspaces that are ``closed``, no more than their own types."""
@@ -57,6 +68,8 @@ class ExportViews:
     state: HubState
     catalogue: HubCatalogue
     closed: Callable[[str], bool]
+    _known: dict[tuple[object, ...], _Known] = field(default_factory=dict)
+    _known_at: int = -1
 
     def route(self, cluster: str, export: str, target: str, path: str) -> Route:
         """Return the way to *path* in the view of an export; *target* is a cluster or all.
@@ -106,7 +119,29 @@ class ExportViews:
         )
 
     def _types(self, cluster: str, name: str, target: str) -> TypeSet:
-        """Return what the view has; of one workspace, what that really binds."""
+        """Return what the view has; of one workspace, what that really binds.
+
+        Worked out once for all workspaces that bind alike, until anything changes: bindings that
+        come to the same are one object, so their identity stands for what they bring.
+        """
+        family = self.state.bindings.get(target) or {}
+        bound = tuple(binding.bound for binding in family.values()) if target != WILDCARD else None
+        system = self.catalogue.types(SYSTEM_ADMIN)
+        if self._known_at != self.state.view_changes or len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+            self._known_at = self.state.view_changes
+        key: tuple[object, ...] = (cluster, name)
+        if bound is not None:
+            key = (*key, *map(id, bound))
+        known = self._known.get(key)
+        if known is None or known.system is not system:
+            types = self._made_types(cluster, name, target, system.resources)
+            known = self._known[key] = _Known(types, system, bound)
+        return known.types
+
+    def _made_types(
+        self, cluster: str, name: str, target: str, system: Sequence[Resource]
+    ) -> TypeSet:
         export = self.state.export("", name, cluster)
         if export is None:
             return _NOTHING
@@ -116,7 +151,6 @@ class ExportViews:
             for resource in self.state.resources(self.state.offered(export, schema))
         ]
         taken: set[tuple[str, str]] = {r.info.group_resource for r in served}
-        system = self.catalogue.types(SYSTEM_ADMIN).resources
         for claim in export.claims:
             wanted = (claim.get("group", ""), claim["resource"])
             if wanted not in taken:

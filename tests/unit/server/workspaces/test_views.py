@@ -284,3 +284,30 @@ async def test_grants_of_the_version_before_are_replaced_and_edited_ones_kept(
         assert [rule["verbs"] for rule in rules] == [["bind"]]
         kept = await hub.get("root:compute", f"{BINDERS}/kubernetes:bind")
         assert kept["subjects"] == edited
+
+
+@in_hub
+async def test_a_view_follows_everything_that_it_is_made_of(hub: Hub) -> None:
+    """What it serves is worked out once for all workspaces that bind alike."""
+    where = await shop(hub, group("system:authenticated"))
+    first, second = await home(hub, "alice"), await home(hub, "bob")
+    view = f"/services/apiexport/{where}/widgets/clusters"
+
+    async def served(cluster: str, path: str) -> bool:
+        return (await hub.ask("kcp-admin", "GET", f"{view}/{cluster}{path}")).status == 200
+
+    assert not await served(first, WIDGETS)
+    for mine in (first, second):
+        await hub.create(mine, BINDINGS, binding("w", "root:org:shop", "widgets"))
+        assert await served(mine, WIDGETS)
+    assert not await served("*", GADGETS)
+    await hub.create(where, SCHEMAS, schema("gadgets"))
+    offered = export("widgets", "v1.widgets.example.io", "v1.gadgets.example.io")
+    patch = {"spec": offered["spec"]}
+    await hub.ask("kcp-admin", "PATCH", f"/clusters/{where}{EXPORTS}/widgets", patch, **MERGE)
+    assert await served("*", GADGETS)
+    every = CONFIG_MAPS.replace("/namespaces/default", "")
+    assert not await served("*", every)
+    claim = {"spec": {"permissionClaims": [{"group": "", "resource": "configmaps", "all": True}]}}
+    await hub.ask("kcp-admin", "PATCH", f"/clusters/{where}{EXPORTS}/widgets", claim, **MERGE)
+    assert await served("*", every)
