@@ -46,6 +46,7 @@ BOUNDED = {
     "skerry.logic.machinery.protobuf.table._table": "one entry",
     "skerry.logic.machinery.protobuf.table.fields_of": "our own table",
     "skerry.logic.machinery.quantity._read": "quantities are short",
+    "skerry.logic.fleet.history.packing.key_of": "names of Locations and SyncTargets",
     "skerry.logic.fleet.translation.grants.not_granted": "names of workspaces",
     "skerry.logic.fleet.translation.ownership.owned_by": "records on copies, which are our own",
     "skerry.logic.fleet.translation.sources._kept_once": "names and versions of bound kinds",

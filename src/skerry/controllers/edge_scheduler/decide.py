@@ -40,7 +40,8 @@ class SlicePlan(Plan):
     *before* is carried out first, in order. Then the first *receivers* of its actions may be in any
     order, the others one by one when all of those have been: see ``logic.fleet.placement.pages``.
     *examine*: guards have to be asked, and the placement observed anew for them. *undecided*: it
-    comes back before anything is decided, and what led here will have led there.
+    comes back before anything is decided, and what led here will have led there. *finalizes*: the
+    finalizer of guards is among *before*.
     """
 
     observed: Observed | Gone | None = None
@@ -48,6 +49,7 @@ class SlicePlan(Plan):
     before: tuple[Action, ...] = ()
     examine: bool = False
     undecided: bool = False
+    finalizes: bool = False
     # What is to be recorded before any of it, and what of a Rollout is recorded then.
     story: Story | None = None
     seen: Seen | None = None
@@ -136,6 +138,7 @@ def decide(
         observed=observed,
         receivers=len(receivers),
         before=(*allowed.before, *rolled.before),
+        finalizes=allowed.finalizes,
         story=record.story,
         seen=record.seen,
     )

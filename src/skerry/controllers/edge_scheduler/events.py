@@ -92,6 +92,8 @@ class EventHandlers:
             # Only the status, or nothing of ours: no slice depends on it.
             self._enqueue_status(ref)
             return
+        if self._is_finalized(ref, old, new) and is_same:
+            return
         _log.info("queueing EdgePlacement", v=2, key=ref.qualified_name)
         if new is None:
             self._index.remove_placement(ref)
@@ -112,6 +114,12 @@ class EventHandlers:
             bases = [edge_placement_ref(ref.cluster, name) for name in base_names(ref.name)]
             known = [base for base in bases if self._index.placement(base) is not None]
             self._enqueue_all(known, cause)
+
+    def _is_finalized(self, ref: ObjectRef, old: Object | None, new: Object | None) -> bool:
+        """Tell whether guards have just given a placement their finalizer, and went on."""
+        if old is None or new is None:
+            return False
+        return self._guards.state.take_finalizer(ref, old, new)
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old

@@ -75,6 +75,22 @@ class GuardState:
         self._examined: set[ObjectRef] = set()
         # By member, what pages were read to hold; only of placements with something departing.
         self._read: dict[ObjectRef, dict[int, Destination]] = {}
+        # Placements that are being given the finalizer by a decision that goes on without waiting.
+        self._finalizing: set[ObjectRef] = set()
+
+    def expect_finalizer(self, ref: ObjectRef, *, expected: bool = True) -> None:
+        """Say whether the event of a finalizer that is about to be written is no news."""
+        if expected:
+            self._finalizing.add(ref)
+        else:
+            self._finalizing.discard(ref)
+
+    def take_finalizer(self, ref: ObjectRef, old: Object, new: Object) -> bool:
+        """Tell whether all that came to a placement is the finalizer that was just written."""
+        came = {*_finalizers(new)} - {*_finalizers(old)}
+        expected = ref in self._finalizing
+        self._finalizing.discard(ref)
+        return expected and came == {GUARD_FINALIZER} and {*_finalizers(old)} <= {*_finalizers(new)}
 
     def examine(self, ref: ObjectRef) -> None:
         """Have the next decision about a placement ask guards."""
@@ -83,6 +99,7 @@ class GuardState:
     def forget(self, ref: ObjectRef) -> None:
         """Take that a placement is gone, or nothing of it departs."""
         self._examined.discard(ref)
+        self._finalizing.discard(ref)
         self._read.pop(ref, None)
 
     def settle(self, observed: Observed) -> None:
@@ -217,6 +234,11 @@ class GuardState:
         return found
 
 
+def _finalizers(placement: Object) -> Sequence[str]:
+    found: Sequence[str] = placement["metadata"].get("finalizers") or ()
+    return found
+
+
 def _present_pages(observed: Observed) -> dict[str, set[int]]:
     """Return what pages hold, but for those of a namesake that was deleted."""
     return {
@@ -248,7 +270,8 @@ class Allowed(NamedTuple):
 
     ``observed`` has the destinations that slices are to hold now. ``before`` has to be written
     first. ``finished``: no slice is to be touched; ``undecided``: until what is written brings the
-    placement back. ``notes`` are to be recorded before all of it.
+    placement back. ``notes`` are to be recorded before all of it. ``finalizes``: the finalizer of
+    guards is what is written first, and nothing waits for its event.
     """
 
     observed: Observed
@@ -258,6 +281,7 @@ class Allowed(NamedTuple):
     finished: bool = False
     notes: tuple[Note, ...] = ()
     undecided: bool = False
+    finalizes: bool = False
 
 
 def exceeds_floor(pages: Collection[Sequence[int]], wanted: Container[int]) -> bool:
@@ -290,21 +314,28 @@ def allow(observed: Observed) -> Allowed:
     news, notes = tuple(_news(placement, book, verdict)), tuple(_notes(book, verdict, by_member))
     if is_being_deleted(placement):
         return _deletion(observed, guarded, book, verdict, news)._replace(notes=notes)
-    if not has_finalizer(placement) and _needs_finalizer(guarded.rules, observed):
-        # Alone: a placement is written once per decision. The event of it brings us back.
-        metadata = placement["metadata"]
-        finalizers = [*(metadata.get("finalizers") or ()), GUARD_FINALIZER]
-        changed = {**placement, "metadata": {**metadata, "finalizers": finalizers}}
-        needed = _update(observed, changed, "GuardNeeded")
-        return Allowed(observed, (needed,), finished=True, undecided=True)
     held = {by_member[each] for each in verdict.held} | guarded.frozen
     stays = sorted({*observed.destinations} - guarded.barred | held)
-    before = _writes(observed, guarded, book, verdict)
+    before, finalizes = _writes(observed, guarded, book, verdict), False
+    if not has_finalizer(placement) and _needs_finalizer(guarded.rules, observed):
+        needed = _finalized(observed, placement)
+        if before or observed.staged is not None:
+            # Alone: a placement is written once per decision. The event of it brings us back.
+            return Allowed(observed, (needed,), finished=True, undecided=True)
+        before, finalizes = (needed,), True
     seconds = None
     if guarded.until is not None:
         seconds = max(1.0, (guarded.until - guarded.now).total_seconds())
     observed = replace(observed, destinations=tuple(stays))
-    return Allowed(observed, before, news, seconds, notes=notes)
+    return Allowed(observed, before, news, seconds, notes=notes, finalizes=finalizes)
+
+
+def _finalized(observed: Observed, placement: Object) -> Update:
+    """Return what keeps a placement that is deleted until guards have been asked."""
+    metadata = placement["metadata"]
+    finalizers = [*(metadata.get("finalizers") or ()), GUARD_FINALIZER]
+    changed = {**placement, "metadata": {**metadata, "finalizers": finalizers}}
+    return _update(observed, changed, "GuardNeeded")
 
 
 def _deletion(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from skerry.api.errors import ApiError
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.history import ended
@@ -17,6 +18,7 @@ from skerry.logic.machinery.plan import Create, Plan, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome, WriteRecorder
 from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.transport import TransportError
 
 _log = Logger(NAME)
 _KEYS = {
@@ -68,7 +70,13 @@ class LoggingExecutor(Executor):
         """Write what has to be there before slices change: records, then guards and rollouts."""
         if plan.story is not None and self._history is not None:
             await self._history.write(ref, plan.story)
-        written = await self._first.execute(Plan(plan.before, plan.announcements))
+        guards = self._memory.guards
+        guards.expect_finalizer(ref, expected=plan.finalizes and self._writes)
+        try:
+            written = await self._first.execute(Plan(plan.before, plan.announcements))
+        except (ApiError, TransportError):
+            guards.expect_finalizer(ref, expected=False)
+            raise
         if self._memory.rollouts is not None:
             self._memory.rollouts.note(ref, written)
 

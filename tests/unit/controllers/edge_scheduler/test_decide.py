@@ -12,7 +12,13 @@ from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.observed import Gone, Observed, Result
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.placement.slices import lean_slice, new_slice, packed_members, page_names
+from skerry.logic.fleet.placement.slices import (
+    lean_slice,
+    member,
+    new_slice,
+    page_names,
+    unpacked_members,
+)
 from skerry.logic.machinery.plan import Create, Delete, Plan, Update
 
 PLACEMENT, OWNER = edge_placement_ref("wmw", "web"), SliceOwner("web", "uid-web")
@@ -171,9 +177,5 @@ def test_the_plan_reaches_the_goal_and_the_next_one_is_empty(
     assert not decide(after, limit)
     owners = [OWNER.reference()]
     right = [e for e in after.slices.values() if e["metadata"]["ownerReferences"] == owners]
-    members = sorted(text for each in right for text in _chunked(each["members"]))
-    assert members == sorted(_chunked(packed_members(destinations(*wanted))))
-
-
-def _chunked(packed: str) -> list[str]:
-    return [packed[at : at + 8] for at in range(0, len(packed), 8)]
+    members = sorted(number for each in right for number in unpacked_members(each["members"]))
+    assert members == sorted(map(member, destinations(*wanted)))

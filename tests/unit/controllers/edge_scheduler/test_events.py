@@ -41,6 +41,7 @@ class World:
         self.guards: list[ObjectRef] = []
         self.followed = 0
         self.ours = False
+        self.guard_state = GuardState(self.table, lambda: NOW, "espw")
         self.handlers = EventHandlers(
             self.table,
             lambda _: self.ours,
@@ -49,7 +50,7 @@ class World:
             self.statuses.append,
             self._follow,
             self._consent,
-            GuardReports(GuardState(self.table, lambda: NOW, "espw"), self.guards.append),
+            GuardReports(self.guard_state, self.guards.append),
         )
 
     def _follow(self) -> None:
@@ -114,6 +115,22 @@ def test_a_finalizer_brings_a_placement_back_and_is_nobodys_change_of_mind() -> 
     assert [each.change for each in world.causes.of(P).known] == ["created"]
     world.handlers.placement_changed(guarded, going(guarded))
     assert world.causes.of(P).total == 2
+
+
+def test_a_finalizer_that_a_decision_did_not_wait_for_brings_nobody_back() -> None:
+    world = World()
+    obj = world.place()
+    world.taken()
+    guarded = {**obj, "metadata": {**obj["metadata"], "finalizers": [GUARD_FINALIZER]}}
+    world.guard_state.expect_finalizer(P)
+    world.handlers.placement_changed(obj, guarded)
+    assert world.taken() == []
+    # Together with a change of mind it does.
+    world.handlers.placement_changed(guarded, obj)
+    world.taken()
+    world.guard_state.expect_finalizer(P)
+    world.handlers.placement_changed(obj, {**guarded, "spec": {"locationSelectors": []}})
+    assert world.taken() == [P]
 
 
 def test_a_placement_that_comes_or_goes_enqueues_the_one_that_counts_on_its_name() -> None:

@@ -99,10 +99,48 @@ def test_a_large_placement_gets_its_finalizer_before_its_slices() -> None:
     wanted = places(*range(51))
     obj = placement(finalizers=["other"])
     plan = decide(observed((), wanted, guarded(obj=obj, rules=(FLOOR_RULE,))))
-    assert plan.actions == ()
     [action] = plan.before
     assert action.object["metadata"]["finalizers"] == ["other", GUARD_FINALIZER]  # type: ignore[union-attr]
-    assert decide(observed((), wanted[:50], guarded(obj=obj, rules=(FLOOR_RULE,)))).actions
+    assert plan.actions
+    assert plan.finalizes
+    few = decide(observed((), wanted[:50], guarded(obj=obj, rules=(FLOOR_RULE,))))
+    assert few.actions
+    assert not few.before
+    assert not few.finalizes
+
+
+def test_a_finalizer_is_written_alone_where_the_placement_is_to_be_written_otherwise_too() -> None:
+    """A placement is written once per decision, with the version that was read."""
+    wanted, rules = places(*range(2, 54)), (FLOOR_RULE, *guarded().rules)
+    obj = placement(finalizers=["other"])
+    charged = observed(places(*range(1, 54)), wanted, guarded(*places(1), obj=obj, rules=rules))
+    staged = replace(observed((), wanted, guarded(obj=obj, rules=rules)), staged=obj)
+    for world in (charged, staged):
+        plan = decide(world)
+        assert [each.reason for each in plan.before] == ["GuardNeeded"]
+        assert not plan.actions
+        assert plan.undecided
+        assert not plan.finalizes
+
+
+def test_only_the_finalizer_that_was_just_written_is_no_news() -> None:
+    state = GuardState(DestinationTable(), lambda: NOW)
+    plain, kept = placement(finalizers=["a"]), placement(finalizers=["a", GUARD_FINALIZER])
+    assert not state.take_finalizer(P, plain, kept)
+    state.expect_finalizer(P)
+    assert state.take_finalizer(P, plain, kept)
+    assert not state.take_finalizer(P, plain, kept)
+    for old, new in (
+        (kept, plain),
+        (plain, placement(finalizers=["a", "b", GUARD_FINALIZER])),
+        (plain, placement(finalizers=[GUARD_FINALIZER])),
+    ):
+        state.expect_finalizer(P)
+        assert not state.take_finalizer(P, old, new)
+        assert not state.take_finalizer(P, plain, kept)
+    state.expect_finalizer(P)
+    state.expect_finalizer(P, expected=False)
+    assert not state.take_finalizer(P, plain, kept)
 
 
 def test_a_placement_that_is_being_deleted_goes_or_is_held() -> None:

@@ -10,7 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from skerry.api.edge import SINGLE_PLACEMENT_SLICES, SliceOwner, edge_placement_ref, location_ref
+from skerry.api.edge import (
+    EDGE_PLACEMENTS,
+    GUARD_FINALIZER,
+    SINGLE_PLACEMENT_SLICES,
+    SliceOwner,
+    edge_placement_ref,
+    location_ref,
+)
 from skerry.api.errors import ApiError, Conflict
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -30,7 +37,7 @@ from skerry.controllers.edge_scheduler.observed import (
 from skerry.kit import log
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target
+from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Outcome
 from skerry.runtime.metrics import RuntimeMetrics
@@ -55,6 +62,10 @@ class Server:
 
     async def create(self, gvr: Any, obj: Object, *args: Any, **options: Any) -> Object:
         await self._take(f"create {obj['metadata']['name']}")
+        return {"metadata": {**obj["metadata"], "resourceVersion": "9"}}
+
+    async def update(self, gvr: Any, obj: Object, **options: Any) -> Object:
+        await self._take(f"update {obj['metadata']['name']}")
         return {"metadata": {**obj["metadata"], "resourceVersion": "9"}}
 
     async def delete(self, gvr: Any, name: str, *args: Any) -> Object:
@@ -176,3 +187,17 @@ def test_every_written_slice_is_logged_with_what_caused_it(
     assert len(lines) == 2
     for text in ('triggeringKind="Location"', 'key="imw|l"', 'location="l"'):
         assert all(text in line for line in lines)
+
+
+@pytest.mark.parametrize(("refused", "dry_run"), [("", False), ("p", False), ("", True)])
+def test_the_event_of_a_finalizer_is_expected_where_it_was_written(
+    refused: str, dry_run: bool
+) -> None:
+    world = World(refused, dry_run=dry_run)
+    old = {"metadata": {"name": "p"}}
+    new = {"metadata": {"name": "p", "finalizers": [GUARD_FINALIZER]}}
+    write = Update(Target(EDGE_PLACEMENTS, "p", cluster="wmw"), new, "GuardNeeded")
+    with suppress(ApiError):
+        world.execute(replace(plan(), before=(write,), finalizes=True))
+    expected = world.memory.guards.take_finalizer(P, old, new)
+    assert expected is (not refused and not dry_run)

@@ -11,6 +11,7 @@ import zlib
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from pyroaring import BitMap
 from skerry.logic.fleet.placement.records import Destination
 
 _KEY_BYTES = 8
+# Placements have the same destinations over and over; so many are known by their keys.
+_MAX_KEYS = 16_384
 # What a record's text may unpack to: a tenant may write records too, and zeros compress well.
 _MAX_UNPACKED = 64 * 1024 * 1024
 
@@ -36,6 +39,7 @@ class Standing(NamedTuple):
     revision: int | None = None
 
 
+@lru_cache(maxsize=_MAX_KEYS)
 def key_of(destination: Destination) -> int:
     """Return the number that stands for a destination without a slot, in any process."""
     text = "\0".join(destination).encode()

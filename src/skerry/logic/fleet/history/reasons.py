@@ -18,20 +18,27 @@ from skerry.logic.fleet.placement.records import Destination, Location, Placemen
 from skerry.logic.fleet.placement.terms import Term, Terms, failing, matches
 
 RESTORED = Reason("Restored", "the slice was edited")
+_SELECTED = Reason("Selected")
+_BY_THE_FIRST = Reason("Selected", "locationSelectors[0] matches")
+_CHOSEN = Reason("Chosen", "chosen by the strategy among the Locations that match")
 
 
 def why_joined(index: DestinationTable, ref: ObjectRef, destination: Destination) -> Reason:
     """Return why a placement has a destination."""
     placement = index.placement(ref)
-    location = index.inventory.location(destination.location_ref)
-    if placement is None or location is None:
-        return Reason("Selected")
+    if placement is None:
+        return _SELECTED
     if placement.strategy is not None:
-        return Reason("Chosen", "chosen by the strategy among the Locations that match")
+        return _CHOSEN
+    if len(placement.selectors) == 1:
+        return _BY_THE_FIRST  # nobody comes in by any other
+    location = index.inventory.location(destination.location_ref)
+    if location is None:
+        return _SELECTED
     for number, terms in enumerate(placement.selectors):
         if matches(terms, location.labels):
             return Reason("Selected", f"locationSelectors[{number}] matches")
-    return Reason("Selected")
+    return _SELECTED
 
 
 def why_left(index: DestinationTable, ref: ObjectRef, destination: Destination) -> Reason:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -44,6 +45,7 @@ MAX_READABLE = 20
 _STATE_PAGE = 10_000
 _MAX_TEXT = 1024
 _NAME_LENGTH = 253
+_DESTINATION = attrgetter("destination")
 _ENDING = re.compile(r"-([0-9]{12,20})-([0-9]{4,9})-(?:z([0-9]{3}))?([0-9a-f]{8})")
 
 
@@ -193,8 +195,8 @@ class _Page(NamedTuple):
 
 def _pages(decision: Decision) -> Iterator[_Page]:
     """Cut a decision into what one record may hold."""
-    ordered = tuple(sorted(decision.standings, key=lambda each: each.destination))
-    names = decision.change == "Joined" or any(_gets_slot(decision, each) for each in ordered)
+    ordered = tuple(sorted(decision.standings, key=_DESTINATION))
+    names = decision.change == "Joined" or _get_slots(decision, ordered)
     size = _STATE_PAGE if decision.change == "Checkpoint" else MAX_NAMED if names else len(ordered)
     count = max(1, -(-len(ordered) // size)) if size else 1
     for number in range(count):
@@ -202,9 +204,10 @@ def _pages(decision: Decision) -> Iterator[_Page]:
         yield _Page(decision, part, number + 1, count)
 
 
-def _gets_slot(decision: Decision, standing: Standing) -> bool:
-    """Tell whether a destination had no slot before, so that nobody could resolve the new one."""
-    return decision.change == "Revised" and standing.slot is not None and decision.start is None
+def _get_slots(decision: Decision, standings: Iterable[Standing]) -> bool:
+    """Tell whether some had no slot before, so that nobody could resolve their new ones."""
+    fresh = decision.change == "Revised" and decision.start is None
+    return fresh and any(each.slot is not None for each in standings)
 
 
 def _body(page: _Page, subject: Subject, maker: Maker, now: datetime, store: str) -> dict[str, Any]:
@@ -253,17 +256,16 @@ def _destinations(page: _Page) -> dict[str, Any]:
     if len(slots) < len(standings):
         keys = (key_of(each.destination) for each in standings if each.slot is None)
         found["keys"] = packed_keys(keys)
-    gets_slots = any(_gets_slot(decision, each) for each in standings)
-    if decision.change == "Joined" or gets_slots or len(standings) <= MAX_READABLE:
+    readable = decision.change == "Joined" or len(standings) <= MAX_READABLE
+    if readable or _get_slots(decision, standings):
         found["named"] = [_named(each) for each in standings]
     return found
 
 
 def _named(standing: Standing) -> dict[str, Any]:
-    cluster, location, sync_target, uid = standing.destination
-    named: dict[str, Any] = {} if standing.slot is None else {"slot": standing.slot}
-    named |= {"cluster": cluster, "location": location, "syncTarget": sync_target, "uid": uid}
-    return named
+    (cluster, location, sync_target, uid), slot, _ = standing
+    named = {"cluster": cluster, "location": location, "syncTarget": sync_target, "uid": uid}
+    return named if slot is None else {"slot": slot, **named}
 
 
 def _causes(decision: Decision) -> dict[str, Any]:

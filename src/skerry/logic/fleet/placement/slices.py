@@ -19,6 +19,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, SliceOwner
@@ -123,15 +124,20 @@ def _hash(text: str) -> str:
 
 def destinations_in(obj: Mapping[str, Any]) -> list[Destination]:
     """Return the destinations a slice holds."""
-    return [
-        Destination(
-            each.get("cluster", ""),
-            each.get("locationName", ""),
-            each.get("syncTargetName", ""),
-            each.get("syncTargetUID", ""),
-        )
-        for each in obj.get("destinations") or ()
-    ]
+    return list(map(Destination._make, _entries(obj)))
+
+
+def _entries(obj: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the destinations as plain tuples; somebody else's entry may lack a name."""
+    listed = obj.get("destinations") or ()
+    try:
+        return list(map(_NAMES_IN, listed))
+    except KeyError:
+        return [tuple(each.get(name, "") for name in _NAMES) for each in listed]
+
+
+_NAMES = ("cluster", "locationName", "syncTargetName", "syncTargetUID")
+_NAMES_IN: Callable[[Mapping[str, str]], tuple[str, ...]] = itemgetter(*_NAMES)
 
 
 def member(destination: Destination) -> int:
@@ -140,7 +146,7 @@ def member(destination: Destination) -> int:
     Eight bytes in place of some four hundred. Of ten thousand destinations two are taken for one
     another with a chance of one in 10**11; the number is this process's own and never written.
     """
-    return hash(destination)
+    return hash(destination)  # as that of a plain tuple of the same names
 
 
 def assigned_in(obj: Mapping[str, Any]) -> list[Assigned | None]:
@@ -151,13 +157,8 @@ def assigned_in(obj: Mapping[str, Any]) -> list[Assigned | None]:
     ]
 
 
-def packed_members(destinations: Iterable[Destination]) -> str:
-    """Return members in order, eight characters each; a cache keeps text and no arrays."""
-    return _packed(map(member, destinations))
-
-
 def unpacked_members(packed: str) -> Sequence[int]:
-    """Return what ``packed_members`` was made from."""
+    """Return the members of a lean slice, in order; eight characters are one."""
     return _unpacked(packed)
 
 
@@ -177,9 +178,9 @@ def lean_slice(obj: Mapping[str, Any]) -> Object:
     And, where it says that, what they are given: slot and revision in turn.
     """
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    lean = {"metadata": metadata, "members": packed_members(destinations_in(obj))}
-    given = assigned_in(obj)
-    if any(given):
+    lean = {"metadata": metadata, "members": _packed(map(hash, _entries(obj)))}
+    if any(each.get("slot") for each in obj.get("destinations") or ()):
+        given = assigned_in(obj)
         lean["assigned"] = _packed(number for each in given for number in each or _NOTHING)
     return lean
 
@@ -225,7 +226,9 @@ def new_slice(
         "kind": "SinglePlacementSlice",
         "metadata": metadata,
         "destinations": [
-            {**each.as_object(), **given[each].as_object()} if each in given else each.as_object()
+            {**each.as_object(), **given[each].as_object()}
+            if given and each in given
+            else each.as_object()
             for each in destinations
         ],
     }
