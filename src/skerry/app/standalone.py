@@ -256,12 +256,11 @@ async def _serving_store(
                 # Before whoever asked for it is answered: the next command reads the file.
                 keep_admin_kubeconfig(settings.data_dir, assembly.entries(), _BRIEFLY)
 
-            streams = assembly.api.engine.streams
-            follow_keys(keys, ring, security, streams, certificates_changed)
-            await ring.follow(assembly.api.dispatcher)
-            await follow_revocations(security, assembly.api.dispatcher, http)
-            chores = server_chores(settings, keys, ring, assembly.api.dispatcher, clock)
-            chores.append(assembly.api.run())
+            api, dispatcher = assembly.api, assembly.api.dispatcher
+            follow_keys(keys, ring, security, api.engine.streams, certificates_changed)
+            await ring.follow(dispatcher)
+            await follow_revocations(security, dispatcher, http)
+            chores = [*server_chores(settings, keys, ring, dispatcher, clock), api.run()]
             background += [tasks.create_task(each) for each in chores]
             background += [tasks.create_task(run()) for run in (*security.chores, *assembly.beside)]
             if assembly.complete is not None:
@@ -390,7 +389,6 @@ def server_parts(
     settings, store, security = deps.settings, deps.store, deps.security
     clock, ids, observability = deps.clock, deps.ids, deps.observability
     reviews = AccessReviews(security.authorizer, security.rbac)
-    documents = security.tokens
     offload = OffloadSettings(workers=settings.workers)
     charge = observability.flow.charge
     pool = system_workers(offload, stamp, charge, program) if settings.workers else None
@@ -407,8 +405,8 @@ def server_parts(
         paths={
             **observability.paths,
             "/version": _fixed(version_document(git_version)),
-            "/.well-known/openid-configuration": _made(documents.openid_configuration),
-            "/openid/v1/jwks": _made(documents.jwks),
+            "/.well-known/openid-configuration": _made(security.tokens.openid_configuration),
+            "/openid/v1/jwks": _made(security.tokens.jwks),
         },
         trees=observability.trees,
         virtual={
