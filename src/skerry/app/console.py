@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ from skerry.app.console_decisions import ConsoleDecisions
 from skerry.app.console_desk import console_desk
 from skerry.app.console_feed import feeding, run_feed
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
-from skerry.app.console_record import ConsoleError
+from skerry.app.console_record import ConsoleError, no_console
 from skerry.app.core_controllers import embedded_transport
 from skerry.app.hub_server import HubServer
 from skerry.app.settings import ServerSettings
@@ -144,8 +144,13 @@ class Console:
         """Return what the API's own port answers about the console."""
         return {CONSOLE_CODES: self._codes, CONSOLE_SESSIONS: self._listed}
 
-    async def listen(self, authorities: Authorities, api: HubServer) -> None:
-        """Take the port; ConsoleError when it cannot be had, or the certificate not be used."""
+    async def listen(
+        self, authorities: Authorities, api: HubServer, sockets: Sequence[socket.socket] = ()
+    ) -> None:
+        """Take the port; ConsoleError when it cannot be had, or the certificate not be used.
+
+        *sockets* listen there already, in whoever supervises this process.
+        """
         settings = self._settings
         desk = console_desk(self._feed, self._eyes(api), self._clock, questions_of(api, self._feed))
         desk = replace(desk, facts=lambda: facts_of(api))
@@ -155,13 +160,10 @@ class Console:
         context = self._context(authorities)
         try:
             port = await self._http.start(
-                settings.bind_address, settings.console_port or 0, tls=context
+                settings.bind_address, settings.console_port or 0, tls=context, sockets=sockets
             )
         except OSError as error:
-            where = f"{settings.bind_address}:{settings.console_port}"
-            problem = f"cannot listen on {where} for the console: {error.strerror or error}"
-            if error.errno == errno.EADDRINUSE:
-                problem += "; --console-port names another, 0 takes any"
+            problem = no_console(settings, error)
             if settings.console_optional:
                 log.warning("the hub goes without its console", problem=problem)
                 return

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skerry.app.settings import ServerSettings
 
 
 class ConsoleError(Exception):
     """Why the console cannot be served, in a sentence."""
+
+
+def no_console(settings: ServerSettings, error: OSError) -> str:
+    """Return why the console's port cannot be had."""
+    where = f"{settings.bind_address}:{settings.console_port}"
+    problem = f"cannot listen on {where} for the console: {error.strerror or error}"
+    if error.errno == errno.EADDRINUSE:
+        problem += "; --console-port names another, 0 takes any"
+    return problem
 
 
 def console_record(data_dir: Path) -> Path:

@@ -17,6 +17,11 @@ from skerry.app.hub_content import ensure_compute, ensure_edge_provider
 from skerry.app.hub_controllers import run_hub_controllers
 from skerry.app.hub_server import HubFacts, HubServer
 from skerry.app.hub_tunnel import open_sessions, tunnel_lines, with_tunnels
+from skerry.app.process_console import (
+    CONSOLE_PROCESS,
+    answer_for_console,
+    console_elsewhere,
+)
 from skerry.app.security import (
     Security,
     follow_accounts,
@@ -39,6 +44,7 @@ from skerry.kit.secret_files import secret_directory, write_secret
 from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP, ROOT, SYSTEM_ADMIN
 from skerry.logic.machinery.workspaces.principals import RESERVED
+from skerry.server.extensions import ExtensionHandler
 from skerry.server.open_streams import OpenStreams
 from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.security.signing_rotation import Authorities
@@ -120,8 +126,7 @@ async def _hub_assembly(
     authorities = f.authorities
     parts = server_parts(f, KCP, "cluster", _WORKER)
     console = _console(f)
-    if console is not None:
-        parts = replace(parts, extensions={**parts.extensions, **console.extensions()})
+    parts = replace(parts, extensions={**parts.extensions, **_console_extensions(f, console)})
     lines = tunnel_lines(f.settings, f.clock)
     if lines is not None:
         parts = with_tunnels(parts, lines)
@@ -150,12 +155,10 @@ async def _hub_assembly(
     tokens = admin_tokens(f.settings.data_dir / "pki", f.ids)
     beside = [] if f.settings.controllers == "none" else [control]
     if console is not None:
-        try:
-            await console.listen(authorities, api)
-        except ConsoleError as error:
-            raise StartError(str(error)) from error
+        await _open_console(console, f, api)
         beside.append(partial(console.run, api))
-    note_console(f.settings.data_dir, "" if console is None else console.url)
+    if f.member is None or f.member.index == CONSOLE_PROCESS:
+        note_console(f.settings.data_dir, "" if console is None else console.url)
     return ServerAssembly(
         api,
         lambda: _admin_entries(f.url, authorities, tokens),
@@ -163,6 +166,24 @@ async def _hub_assembly(
         beside=beside,
         console=console.url if console is not None else "",
     )
+
+
+def _console_extensions(deps: ServerDeps, console: Console | None) -> dict[str, ExtensionHandler]:
+    """Return what the API's own port answers about the console, wherever that is."""
+    if console is not None:
+        return console.extensions()
+    member = deps.member
+    return console_elsewhere(member.peers) if member is not None and member.console else {}
+
+
+async def _open_console(console: Console, deps: ServerDeps, api: HubServer) -> None:
+    member = deps.member
+    try:
+        await console.listen(deps.authorities, api, () if member is None else member.console)
+    except ConsoleError as error:
+        raise StartError(str(error)) from error
+    if member is not None:
+        answer_for_console(member.peers, api.engine)
 
 
 def _facts(deps: ServerDeps) -> HubFacts:
@@ -213,7 +234,10 @@ def _rechecking(streams: OpenStreams, console: Console | None) -> Callable[[], N
 
 def _console(deps: ServerDeps) -> Console | None:
     """Return the hub's console, where it is to have one."""
-    if deps.settings.console_port is None or deps.member is not None:
+    member = deps.member
+    if deps.settings.console_port is None:
+        return None
+    if member is not None and (member.index != CONSOLE_PROCESS or not member.console):
         return None
     # Loaded where there is one: it brings the rules of all that it shows.
     from skerry.app.console import Console

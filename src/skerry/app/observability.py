@@ -9,6 +9,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from skerry.app.process_member import ProcessMember, flow_share
+from skerry.app.process_metrics import GroupMetrics
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -84,9 +85,15 @@ def build_observability(
         audit=audit,
         webhooks=WebhookMetrics(metrics.registry),
         cache_lists=metrics.cache_lists,
-        paths={"/metrics": metrics.handle},
+        paths={"/metrics": _metrics_handler(metrics, member)},
         trees=dict.fromkeys(("/healthz", "/livez", "/readyz"), health.handle),
     )
+
+
+def _metrics_handler(metrics: ServerMetrics, member: ProcessMember | None) -> PathHandler:
+    if member is None:
+        return metrics.handle
+    return GroupMetrics(metrics.registry, member.peers, member.metrics).handle
 
 
 async def _check_store(store: Store) -> None:

@@ -20,15 +20,20 @@ import select
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from skerry.app.console_record import no_console
 from skerry.app.process_member import ProcessMember
+from skerry.app.process_metrics import KeptMetrics
+from skerry.app.process_peers import GroupName, Peers
 from skerry.app.settings import ServerSettings
-from skerry.app.standalone import cannot_listen
+from skerry.app.standalone import StartError, cannot_listen
 from skerry.app.supervised import stop_signals
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
+from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
 from skerry.server.http.accepting import listening_sockets
 from skerry.server.http.settings import HttpSettings
@@ -84,19 +89,37 @@ def run_processes(
     port cannot be had.
     """
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
-    try:
-        sockets = asyncio.run(
-            listening_sockets(settings.bind_address, settings.port, HttpSettings().backlog)
-        )
-    except OSError as error:
-        raise cannot_listen(settings, error) from error
+    sockets, console = asyncio.run(_listening(settings))
     # What is loaded now is never changed again: the processes share it.
     gc.freeze()
     with stop_signals() as stop, contextlib.ExitStack() as cleanup:
-        for each in sockets:
+        for each in (*sockets, *console):
             cleanup.enter_context(each)
-        group = ProcessGroup(count, sockets, serve, announce, clock or SystemClock())
+        group = ProcessGroup(count, sockets, serve, announce, clock or SystemClock(), console)
         return group.run(stop, settings.drain_seconds + _GRACE_SECONDS)
+
+
+async def _listening(
+    settings: ServerSettings,
+) -> tuple[list[socket.socket], list[socket.socket]]:
+    """Return the sockets of the server and of its console."""
+    backlog = HttpSettings().backlog
+    try:
+        sockets = await listening_sockets(settings.bind_address, settings.port, backlog)
+    except OSError as error:
+        raise cannot_listen(settings, error) from error
+    if settings.console_port is None:
+        return sockets, []
+    try:
+        return sockets, await listening_sockets(
+            settings.bind_address, settings.console_port, backlog
+        )
+    except OSError as error:
+        problem = no_console(settings, error)
+        if not settings.console_optional:
+            raise StartError(problem) from error
+        log.warning("the hub goes without its console", problem=problem)
+        return sockets, []
 
 
 class ProcessGroup:
@@ -109,9 +132,14 @@ class ProcessGroup:
         serve: Serve,
         announce: Announce,
         clock: Clock,
+        console: Sequence[socket.socket] = (),
+        ids: IdSource | None = None,
     ) -> None:
         self._processes = [_Process(index) for index in range(count)]
         self._sockets = sockets
+        self._console = console
+        self._name = GroupName.new(ids or SystemIds())
+        self._metrics = [KeptMetrics() for _ in range(count)]
         self._serve = serve
         self._announce = announce
         self._now = clock.monotonic
@@ -163,7 +191,14 @@ class ProcessGroup:
         sys.stderr.flush()
         process.pid = os.fork()
         if process.pid == 0:
-            os._exit(self._child(process, said))
+            code = 1
+            try:
+                code = self._child(process, said)
+            finally:
+                # Whatever happened, this process never goes on as the supervisor it was copied of.
+                if sys.exc_info()[0] is not None:
+                    traceback.print_exc()
+                os._exit(code)
         os.close(said)
         process.ending = os.pidfd_open(process.pid)
 
@@ -183,7 +218,10 @@ class ProcessGroup:
             process.index,
             len(self._processes),
             self._sockets,
+            self._console,
             self._revisions.of(process.index),
+            Peers(self._name, process.index, len(self._processes)),
+            self._metrics[process.index],
             self._lifeline,
         )
 

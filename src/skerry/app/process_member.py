@@ -10,6 +10,8 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from skerry.app.process_metrics import KeptMetrics
+from skerry.app.process_peers import Peers
 from skerry.server.flow import FlowSettings
 from skerry.server.http.settings import HttpSettings
 from skerry.server.lanes import LaneSettings
@@ -24,7 +26,11 @@ class ProcessMember:
     count: int
     # They listen in every process: whoever is free takes the next connection.
     sockets: Sequence[socket.socket]
+    # The console's, where there is one.
+    console: Sequence[socket.socket]
     revisions: ProcessRevisions
+    peers: Peers
+    metrics: KeptMetrics
     # Reads as ended once the supervisor asks to stop, or is no more.
     lifeline: int
 

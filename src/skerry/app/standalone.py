@@ -45,6 +45,7 @@ from skerry.app.security import (
     follow_revocations,
 )
 from skerry.app.server_chores import server_chores
+from skerry.app.server_documents import fixed, made
 from skerry.app.settings import MAX_TOKEN_LIFETIME, ServerSettings
 from skerry.app.version import KUBERNETES, version_document
 from skerry.app.webhook_client import Network, parse_networks
@@ -65,10 +66,8 @@ from skerry.runtime.client import Client
 from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.aggregation.apis import AggregatedApis
-from skerry.server.codec import dump
-from skerry.server.engine import PathHandler
 from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
-from skerry.server.http.message import Answer, Request, Response
+from skerry.server.http.message import Answer, Request
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.offload.offload import Offload, OffloadSettings
@@ -114,6 +113,10 @@ class ServerDeps:
     member: ProcessMember | None = None
 
 
+async def _nothing_more() -> None:
+    """Complete a server that starts with no content of its own."""
+
+
 @dataclass(slots=True)
 class ServerAssembly:
     """One server, assembled of its dependencies."""
@@ -122,7 +125,7 @@ class ServerAssembly:
     # What the administrator's kubeconfig names, with the certificates of the moment.
     entries: Callable[[], AdminEntries]
     # Brings the content the server starts with, through its own API, before it says ready.
-    complete: Callable[[], Coroutine[Any, Any, None]] | None = None
+    complete: Callable[[], Coroutine[Any, Any, None]] = _nothing_more
     # Runs beside the server until cancelled.
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     # Where browsers find the console; empty without one.
@@ -263,10 +266,10 @@ async def _serving_store(
             chores = [*server_chores(settings, keys, ring, dispatcher, clock), api.run()]
             background += [tasks.create_task(each) for each in chores]
             background += [tasks.create_task(run()) for run in (*security.chores, *assembly.beside)]
-            if assembly.complete is not None:
-                await assembly.complete()
-            http.handler = assembly.api.engine.handle
+            await assembly.complete()
+            http.handler = api.engine.handle
             if member is not None:
+                background.append(tasks.create_task(member.peers.run()))
                 # Not before: until this one can answer, the others take what arrives.
                 await http.start(tls=tls, sockets=member.sockets)
             entries = assembly.entries()
@@ -404,9 +407,9 @@ def server_parts(
         recorder=observability.recorder,
         paths={
             **observability.paths,
-            "/version": _fixed(version_document(git_version)),
-            "/.well-known/openid-configuration": _made(security.tokens.openid_configuration),
-            "/openid/v1/jwks": _made(security.tokens.jwks),
+            "/version": fixed(version_document(git_version)),
+            "/.well-known/openid-configuration": made(security.tokens.openid_configuration),
+            "/openid/v1/jwks": made(security.tokens.jwks),
         },
         trees=observability.trees,
         virtual={
@@ -479,19 +482,3 @@ def _reachable(address: str) -> str:
 def _own_name(settings: ServerSettings) -> tuple[str, ...]:
     """Return the name the server's own certificate is asked for by, where another is shown."""
     return (OWN_NAME,) if settings.tls_cert_to_all else ()
-
-
-def _fixed(document: dict[str, str]) -> PathHandler:
-    body = dump(document, pretty=True)
-
-    async def answer(_: Request, __: str) -> Answer:
-        return Response(body=body)
-
-    return answer
-
-
-def _made(make: Callable[[], dict[str, Any]]) -> PathHandler:
-    async def answer(_: Request, __: str) -> Answer:
-        return Response(body=dump(make()))
-
-    return answer

@@ -45,11 +45,6 @@ def check_processes(settings: ServerSettings, processes: int) -> None:
     why = _WHY_NOT.get(settings.store.kind)
     if why is not None:
         raise click.UsageError(f"--processes {processes} needs --store etcd: {why}")
-    if settings.console_port is not None and not settings.console_optional:
-        raise click.UsageError(
-            f"--console-port needs --processes 1, not {processes}: who is signed in is known to "
-            "one process"
-        )
     if settings.tunnel:
         raise click.UsageError(
             f"--tunnel needs --processes 1, not {processes}: a tunnel ends in the process that its "

@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import http.client
 import itertools
+import json
 import os
 import signal
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -35,8 +38,9 @@ _PROCESSES = 3
 @pytest.fixture(scope="module")
 def hub(etcd: EtcdProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("processes")
-    flags = ("--store", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", "/processes/")
-    hub = Hub(folder, *flags, "--processes", str(_PROCESSES), "-v", "0").start()
+    store = ("--store", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", "/processes/")
+    flags = ("--processes", str(_PROCESSES), "--console-port", "0", "-v", "0")
+    hub = Hub(folder, *store, *flags).start()
     yield hub
     assert hub.stop() == 0
 
@@ -165,6 +169,50 @@ def test_a_workspace_and_a_binding_made_through_one_process_are_used_through_the
         made(there, f"{workspace}/apis/apis.kcp.io/v1alpha1/apibindings", binding)
         boat = {"apiVersion": "sea.example.org/v1", "kind": "Boat", "metadata": {"name": "b"}}
         made(here, f"{workspace}/apis/sea.example.org/v1/boats", boat)
+
+
+def test_whichever_process_is_asked_the_metrics_are_those_of_all(lines: list[Line]) -> None:
+    # Refused paths that nothing else in this module asks for, so that the count is known.
+    for count, line in enumerate(lines, start=1):
+        for _ in range(count):
+            assert line.ask("GET", f"{ROOT}/api/v1/namespaces/metrics/secrets/x")[0] == 404
+    counts = [_requests(line) for line in lines]
+    assert counts == [sum(range(1, _PROCESSES + 1))] * _PROCESSES
+
+
+def _requests(line: Line) -> float:
+    text = line.ask("GET", "/metrics")[1]["text"]
+    assert f"skerry_server_processes {float(_PROCESSES)}" in text
+    return sum(
+        float(row.rpartition(" ")[2])
+        for row in text.splitlines()
+        if row.startswith("apiserver_request_total{")
+        and all(word in row for word in ('verb="GET"', 'resource="secrets"', 'code="404"'))
+    )
+
+
+def test_a_code_that_any_process_gives_signs_in_at_the_console(hub: Hub, lines: list[Line]) -> None:
+    console = (hub.data_dir / "console.url").read_text().strip()
+    for line in lines:
+        status, code = line.ask("POST", "/skerry/console/codes", {})
+        assert status == 201, code
+        assert code["url"] == console
+        assert _signed_in(console, code["code"]) == 204
+    status, listed = lines[-1].ask("GET", "/skerry/console/sessions")
+    assert status == 200
+    assert len(listed["sessions"]) == _PROCESSES
+
+
+def _signed_in(console: str, code: str) -> int:
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    place = urlsplit(console)
+    with contextlib.closing(
+        http.client.HTTPSConnection(place.netloc, context=tls, timeout=30)
+    ) as browser:
+        headers = {"X-Skerry-Console": "1", "Origin": console, "Content-Type": "application/json"}
+        browser.request("POST", "/console/session", json.dumps({"code": code}), headers)
+        return browser.getresponse().status
 
 
 def _counted(line: Line, quota: str) -> bool:
