@@ -3,7 +3,8 @@
 All files below ``static`` share one folder whose name is a digest of all of them, so that a module
 finds its neighbours by relative paths and a browser may keep whatever it has for ever: another
 version is another folder. The page itself, ``index.html``, names that folder wherever it says
-``/console/assets/HASH/`` and is the only file that is asked for anew.
+``/console/assets/HASH/`` and is the only file that is asked for anew. What it begins with is joined
+(``bundle``).
 """
 
 from __future__ import annotations
@@ -14,9 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skerry.web.bundle import flattened, joined
+
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/console/assets/"
 PAGE = "index.html"
+ENTRY = "app/main.js"
+STYLE = "style/console.css"
+# The connection is begun before the rest of the page is there.
+APART = frozenset({"app/wire.js"})
 _FOLDER = f"{PREFIX}HASH/"
 _DIGEST_LETTERS = 16
 # Below this a compressed file is no smaller in packets.
@@ -64,9 +71,16 @@ def read_assets(root: Path = STATIC) -> Assets:
         digest.update(f"{name}\0{len(body)}\0".encode())
         digest.update(body)
     folder = f"{PREFIX}{digest.hexdigest()[:_DIGEST_LETTERS]}/"
+    found |= _at_once(found)
     page = found.pop(PAGE).replace(_FOLDER.encode(), folder.encode())
     files = {f"{folder}{name}": _asset(name, body) for name, body in found.items()}
     return Assets(folder, _asset(PAGE, page), files)
+
+
+def _at_once(found: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what the page begins with in few files instead of many, as far as it is there."""
+    begin = joined(found, ENTRY, APART) if ENTRY in found else {}
+    return {**begin, STYLE: flattened(found, STYLE)} if STYLE in found else begin
 
 
 def _asset(name: str, body: bytes) -> Asset:

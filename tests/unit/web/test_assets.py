@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import posixpath
 import re
 from pathlib import Path
 
-from skerry.web.assets import PREFIX, STATIC, read_assets
+from skerry.web.assets import APART, ENTRY, PREFIX, STYLE, read_assets
 
-_IMPORT = re.compile(r'\bfrom *"(\.[^"]+)"')
-_ASKED_FOR = re.compile(r'(?:src|href)="/console/assets/HASH/([^"]+\.js)"')
+_IMPORT = re.compile(r'^import .*from "([^"]+)";$', re.M)
+_ASKED_FOR = re.compile(r'(?:src|href)="([^"]+)"')
+_ICON = "style/icon.svg"
 PAGE = '<script type="module" src="/console/assets/HASH/app/main.js"></script>'
 
 
@@ -49,15 +49,11 @@ def test_the_console_has_a_page() -> None:
     assert b"<html" in read_assets().page.body
 
 
-def _needed(module: str, found: set[str]) -> set[str]:
-    """Return the modules that one cannot run without."""
-    if module not in found:
-        found.add(module)
-        for name in _IMPORT.findall((STATIC / module).read_text()):
-            _needed(posixpath.normpath(posixpath.join(posixpath.dirname(module), name)), found)
-    return found
-
-
-def test_the_page_asks_for_all_that_its_first_view_needs_at_once() -> None:
-    asked = _ASKED_FOR.findall((STATIC / "index.html").read_text())
-    assert sorted(asked) == sorted(_needed("app/main.js", set()))
+def test_the_page_asks_for_few_files_and_no_more() -> None:
+    assets = read_assets()
+    asked = set(_ASKED_FOR.findall(assets.page.body.decode()))
+    assert asked == {f"{assets.folder}{each}" for each in (ENTRY, STYLE, *APART, _ICON)}
+    assert asked <= assets.files.keys()
+    needs = _IMPORT.findall(assets.files[f"{assets.folder}{ENTRY}"].body.decode())
+    assert set(needs) == {"./wire.js"}
+    assert b"@import" not in assets.files[f"{assets.folder}{STYLE}"].body

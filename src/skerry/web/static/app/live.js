@@ -1,6 +1,6 @@
 // From frames to what a view shows: a snapshot, then differences laid over it.
 
-import { useEffect, useRef, useState } from "./ui.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { connection, subscribe, ask } from "./socket.js";
 
 const GONE = new Set([401, 403, 404, 410]);
@@ -64,7 +64,8 @@ export function useLive(kind, view) {
   const wanted = useRef(view);
   wanted.current = view;
   const text = view === null ? "" : JSON.stringify(view);
-  useEffect(() => {
+  // Before the first paint: what the hub has said already is then in it.
+  useLayoutEffect(() => {
     if (view === null) return undefined;
     let current = { data: null, error: null, rev: 0, view: null };
     const show = (next) => setLive((current = next));

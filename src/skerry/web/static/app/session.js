@@ -35,17 +35,6 @@ export async function signIn(proof) {
   }
 }
 
-/** Return who is signed in, null when nobody is, undefined when the hub did not say. */
-export async function session() {
-  try {
-    const answer = await fetch("/console/session", { headers: HEADERS });
-    if (answer.ok) return await answer.json();
-    return answer.status === 401 ? null : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 export async function signOut() {
   await fetch("/console/session", { method: "DELETE", headers: HEADERS }).catch(() => null);
 }

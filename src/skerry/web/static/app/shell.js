@@ -1,9 +1,9 @@
 // What surrounds every view: landmarks, navigation, the filter box, the state of the connection.
 
-import { html, useEffect, useRef, useState } from "./ui.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { Link, route, requery } from "./router.js";
 import { connect, connection, end, hello } from "./socket.js";
-import { session, signOut, comeBackHere } from "./session.js";
+import { signOut, comeBackHere } from "./session.js";
 import { ConnectionBanner, Empty } from "./notices.js";
 import { Announcements } from "./announce.js";
 import { GlobalKeys, Help, helpOpen } from "./keys.js";
@@ -12,16 +12,16 @@ import { Palette } from "./palette.js";
 import { Login } from "./views/login.js";
 import { Fleet } from "./views/fleet.js";
 
-/** Title, view and whether the filter box is about it. Views but the first are fetched when asked for. */
+/** Title, view and whether the filter box is about it. Views but the first (`here`) are fetched when asked for. */
 const VIEWS = {
-  fleet: { title: "Fleet", load: async () => Fleet, filtered: true },
+  fleet: { title: "Fleet", here: Fleet, filtered: true },
   placements: {
     title: "Placements",
     load: async () => (await import("./views/placements.js")).Placements,
     one: async () => (await import("./views/placement.js")).Placement,
     filtered: true,
   },
-  edges: { title: "Edges", load: async () => Fleet, one: async () => (await import("./views/edge.js")).Edge },
+  edges: { title: "Edges", here: Fleet, one: async () => (await import("./views/edge.js")).Edge },
   whatif: { title: "What if", load: async () => (await import("./views/whatif.js")).WhatIf },
   rollouts: {
     title: "Rollouts",
@@ -46,7 +46,9 @@ function Missing() {
 function View() {
   const { view, rest } = route.value;
   const [loaded, setLoaded] = useState({ load: null, component: null });
-  const load = VIEWS[view]?.[rest.length > 1 && VIEWS[view].one ? "one" : "load"];
+  const one = rest.length > 1 && VIEWS[view]?.one;
+  const here = one ? undefined : VIEWS[view]?.here;
+  const load = one || VIEWS[view]?.load;
   useEffect(() => {
     let old = false;
     load?.().then((component) => old || setLoaded({ load, component }));
@@ -54,9 +56,9 @@ function View() {
       old = true;
     };
   }, [load]);
-  if (!load) return html`<${Missing} />`;
-  if (loaded.load !== load) return null;
-  return html`<${loaded.component} key=${view === "workspaces" ? view : [view, ...rest].join("/")} rest=${rest} query=${route.value.query} />`;
+  if (!load && !here) return html`<${Missing} />`;
+  if (!here && loaded.load !== load) return null;
+  return html`<${here ?? loaded.component} key=${view === "workspaces" ? view : [view, ...rest].join("/")} rest=${rest} query=${route.value.query} />`;
 }
 
 function Filter() {
@@ -96,22 +98,18 @@ function Header({ onPalette }) {
 
 /** Whom the page is for: nobody yet, somebody, or whoever signs in. */
 function useSession() {
-  const [who, setWho] = useState(undefined);
   const signingIn = route.value.view === "login";
-  useEffect(() => {
-    if (signingIn) return;
-    // Both at once: the socket says who it is for as well, and is there sooner.
-    connect();
-    session().then((found) => {
-      if (found) return setWho(found);
-      if (found === null) {
-        end();
-        comeBackHere();
-        window.location.replace("/console/login");
-      }
-    });
+  useLayoutEffect(() => {
+    if (!signingIn) connect();
   }, [signingIn]);
-  return who ?? hello.value;
+  // The hub greets whom it knows. Who was never greeted has no session, and is not shown that one ended.
+  const unknown = connection.value === "ended" && !hello.value;
+  useEffect(() => {
+    if (signingIn || !unknown) return;
+    comeBackHere();
+    window.location.replace("/console/login");
+  }, [signingIn, unknown]);
+  return hello.value;
 }
 
 export function Shell() {
@@ -124,7 +122,7 @@ export function Shell() {
     document.title = [subject, signingIn ? "Sign in" : VIEWS[view]?.title ?? "Not found", "skerry"].filter(Boolean).join(" · ");
   }, [route.value]);
   if (signingIn) return html`<main id="main" class="alone"><${Login} /></main>`;
-  if (!who) return null;
+  if (!who && !["refused", "lost"].includes(connection.value)) return null;
   return html`
     <${Header} onPalette=${() => setPalette(true)} />
     <${ConnectionBanner} />

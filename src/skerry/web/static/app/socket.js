@@ -3,7 +3,7 @@
 // asks on with a dead session is how consoles flood their servers.
 
 import { signal } from "./ui.js";
-import { begun, dial } from "./wire.js";
+import { begun, dial, FIRST } from "./wire.js";
 
 const PROTOCOL = 1;
 const MIN_PAUSE_MS = 1000;
@@ -26,7 +26,9 @@ export const hello = signal(null);
 const subscriptions = new Map();
 /** @type {Map<number, {resolve: Function, reject: Function, timer: number}>} */
 const questions = new Map();
-let lastId = 0;
+let lastId = FIRST;
+/** What was asked for with the page, and what the hub answered before anybody took it over. */
+let early = null;
 let attempts = 0;
 /** @type {WebSocket|null} */
 let socket = null;
@@ -45,8 +47,9 @@ export class HubError extends Error {
 export function connect() {
   if (socket) return;
   window.clearTimeout(timer);
-  const { socket: opened, said } = begun() ?? dial();
+  const { socket: opened, said, asked } = begun() ?? dial();
   socket = opened;
+  early = asked && { ...asked, text: JSON.stringify(asked.view), frames: [] };
   opened.onmessage = (event) => receive(JSON.parse(event.data));
   // In this order: a wire may have closed before anybody listened.
   for (const text of said) receive(JSON.parse(text));
@@ -80,6 +83,7 @@ function receive(frame) {
     questions.delete(frame.id);
     return frame.error ? question.reject(new HubError(frame.error)) : question.resolve(frame.set);
   }
+  if (early && frame.id === FIRST) return early.frames.push(frame);
   return subscriptions.get(frame.id)?.receive(frame);
 }
 
@@ -103,10 +107,13 @@ function greeted(said) {
 
 async function closed() {
   socket = null;
+  early = null;
   if (["ended", "refused", "moved"].includes(connection.value)) return;
   fail("the connection to the hub was lost");
-  connection.value = "lost";
+  // Who was greeted sees at once that the connection is gone; of others nothing is known yet.
+  if (hello.value) connection.value = "lost";
   if (await sessionOver()) return end();
+  connection.value = "lost";
   const pause = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** attempts) * (0.5 + Math.random() / 2);
   attempts += 1;
   retryAt.value = Date.now() + pause;
@@ -135,12 +142,24 @@ function send(frame) {
   if (connection.value === "live") socket?.send(JSON.stringify(frame));
 }
 
+/** Return what the hub said to what was asked for with the page, if that is what is wanted now. */
+function takenOver(kind, view) {
+  const found = early;
+  early = null;
+  if (!found) return null;
+  if (found.kind === kind && found.text === JSON.stringify(view)) return found.frames;
+  send({ id: FIRST, unsub: true });
+  return null;
+}
+
 /** Subscribe; returns functions to change the view and to stop. @param {string} kind @param {object} view */
 export function subscribe(kind, view, receiveFrame) {
-  const id = ++lastId;
+  const begun = takenOver(kind, view);
+  const id = begun ? FIRST : ++lastId;
   const subscription = { kind, view, receive: receiveFrame };
   subscriptions.set(id, subscription);
-  send({ id, sub: kind, view });
+  if (begun) for (const frame of begun) receiveFrame(frame);
+  else send({ id, sub: kind, view });
   return {
     change(other) {
       subscription.view = other;

@@ -3,6 +3,7 @@
 import { html, useCallback, useEffect, useMemo, useState } from "../ui.js";
 import { address, Link, navigate, requery } from "../router.js";
 import { ask, connection } from "../socket.js";
+import { filterOf, fleetView, FIRST_ROWS } from "../wire.js";
 import { useLive } from "../live.js";
 import { announce } from "../announce.js";
 import { Empty, Failure, Loading } from "../notices.js";
@@ -13,12 +14,6 @@ import { STATES } from "../states.js";
 import { count, sentenceCase } from "../format.js";
 
 const COLUMNS = [["state", "State"], ["name", "Edge"], ["problem", "Problem"], ["heard", "Heard"]];
-
-/** Return the filter with the state that the address names beside it. @param {URLSearchParams} query */
-export function filterOf(query) {
-  const status = query.get("status");
-  return [query.get("q") ?? "", status ? `status:${status}` : ""].filter(Boolean).join(" ");
-}
 
 /** One button per state: how many there are, and a filter by it. */
 export function Counts({ counts, status }) {
@@ -51,10 +46,10 @@ export function edgeCells(row) {
 }
 
 export function Fleet({ query }) {
-  const [range, setRange] = useState([0, 40]);
+  const [range, setRange] = useState(FIRST_ROWS);
   const by = query.get("by") ?? "";
   const q = filterOf(query);
-  const view = useMemo(() => ({ q, by, rows: range }), [q, by, range]);
+  const view = useMemo(() => fleetView(query, range), [q, by, range]);
   const live = useLive("fleet", view);
   const { data, error } = live;
   const stale = connection.value !== "live";

@@ -12,7 +12,8 @@ import { Conditions } from "../conditions.js";
 import { EdgeMap } from "../map.js";
 import { Graph } from "../graph.js";
 import { VirtualRows } from "../rows.js";
-import { Counts, GroupBy, edgeCells, filterOf } from "./fleet.js";
+import { Counts, GroupBy, edgeCells } from "./fleet.js";
+import { filterOf } from "../wire.js";
 import { WhyNot } from "./whynot.js";
 import { count, objectName, sentenceCase } from "../format.js";
 
