@@ -105,8 +105,19 @@ function drawSign(context, key, size) {
   context.stroke();
 }
 
+/** The pictures that were drawn last, and for what: all groups of a map stamp the same. */
+let stamped = { key: "", palette: null, pictures: [] };
+
 /** Return one picture per state, drawn once and stamped per cell. */
-function sprites(palette, cell, ratio, style) {
+function sprites(palette, cell, ratio, theme, element) {
+  const key = `${cell} ${ratio} ${theme}`;
+  if (stamped.key !== key || stamped.palette !== palette) {
+    stamped = { key, palette, pictures: pictures(palette, cell, ratio, getComputedStyle(element)) };
+  }
+  return stamped.pictures;
+}
+
+function pictures(palette, cell, ratio, style) {
   return palette.map(({ key }) => {
     const sprite = document.createElement("canvas");
     sprite.width = sprite.height = Math.ceil(cell * ratio);
@@ -132,7 +143,7 @@ function Cells({ cells, start, size, cell, width, palette, theme, current, label
     if (fresh) {
       element.width = Math.ceil((plan.columns * plan.pitch + GAP) * ratio);
       element.height = Math.ceil((plan.rows * plan.pitch + GAP) * ratio);
-      drawn.current = { bytes: null, key, stamps: sprites(palette, cell, ratio, getComputedStyle(element)) };
+      drawn.current = { bytes: null, key, stamps: sprites(palette, cell, ratio, theme, element) };
     }
     const before = drawn.current.bytes;
     const side = Math.ceil(cell * ratio);
@@ -175,17 +186,22 @@ function Cells({ cells, start, size, cell, width, palette, theme, current, label
   </div>`;
 }
 
+const THEMES = ["(prefers-color-scheme: dark)", "(forced-colors: active)"];
+
+function themeNow() {
+  return `${document.documentElement.dataset.theme ?? ""}${THEMES.map((text) => window.matchMedia(text).matches)}${window.devicePixelRatio}`;
+}
+
 /** The words of a theme that the canvas must be drawn again for. */
 function useTheme() {
-  const [theme, setTheme] = useState("");
+  const [theme, setTheme] = useState(themeNow);
   useEffect(() => {
-    const queries = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((text) => window.matchMedia(text));
-    const read = () => setTheme(`${document.documentElement.dataset.theme ?? ""}${queries.map((query) => query.matches)}${window.devicePixelRatio}`);
+    const queries = THEMES.map((text) => window.matchMedia(text));
+    const read = () => setTheme(themeNow());
     const watched = new MutationObserver(read);
     watched.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     for (const query of queries) query.addEventListener("change", read);
     window.addEventListener("resize", read);
-    read();
     return () => {
       watched.disconnect();
       for (const query of queries) query.removeEventListener("change", read);
