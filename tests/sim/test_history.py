@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from skerry.api.edge import (
+    CHANGED_BY,
     CONFIRM,
     DECISION_RECORDS,
     EDGE_PLACEMENTS,
@@ -241,6 +242,30 @@ async def test_what_guards_hold_is_recorded_and_who_let_it_go() -> None:
         assert released["cause"]["user"] == "ann"
         assert verify(story) == []
         assert reported(records) == set()
+
+
+class ForeignHub(Hub):
+    """A hub that is not ours, though somebody has annotated everything there."""
+
+    is_ours = False
+
+
+@virtual
+async def test_nobody_is_named_on_the_word_of_a_client() -> None:
+    hub = ForeignHub(1)
+    async with hub.running("imw1", "a"), hub.controlled("edge-scheduler"):
+        await hub.target("root:imw1", "t", {})
+        await hub.locate("root:imw1", "l", {"env": "prod"}, {})
+        await hub.place("root:a", "web", equal(env="prod"))
+        await asyncio.sleep(2)
+        await hub.locate("root:imw1", "l", {"env": "dr"}, {})
+        await asyncio.sleep(2)
+        location = await hub.at("root:imw1").get(LOCATIONS, "l")
+        assert "user" in location["metadata"]["annotations"][CHANGED_BY]
+        [records] = (await recorded(hub)).values()
+        causes = [each["cause"] for each in in_order(records)]
+        assert [each["kind"] for each in causes] == ["EdgePlacement", "Location"]
+        assert all(each.get("manager") and "user" not in each for each in causes)
 
 
 @virtual

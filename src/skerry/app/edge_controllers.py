@@ -169,7 +169,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         _offers_grants(edge),
         _offers(edge, PLACEMENT_GUARDS),
         edge.exporter,
-        _history_settings(environment, edge),
+        _history_settings(environment, edge, verified=await environment.is_ours()),
         str(ROLLOUTS.group_resource) in edge.resources,
         str(STATUS_QUERIES.group_resource) in edge.resources,
     )
@@ -182,11 +182,11 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
 
 
 def _history_settings(
-    environment: EdgeEnvironment, edge: View
+    environment: EdgeEnvironment, edge: View, *, verified: bool = True
 ) -> edge_scheduler.HistorySettings | None:
     if environment.history.is_off or str(DECISION_RECORDS.group_resource) not in edge.resources:
         return None
-    return edge_scheduler.HistorySettings(environment.history, skerry.__version__)
+    return edge_scheduler.HistorySettings(environment.history, skerry.__version__, verified)
 
 
 def _offers_grants(edge: View) -> bool:

@@ -26,12 +26,13 @@ from skerry.api.kcp.resources import API_EXPORTS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.export_views import view_url
-from skerry.controllers.placement_translator.settings import TranslatorSettings
+from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
 from skerry.controllers.status_queries.controller import MAX_BYTES
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.logic.fleet.history.retention import Limits
+from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
@@ -237,6 +238,19 @@ class EdgeEnvironment:
         _log.info("waiting for the provider workspace", workspace=self.provider)
         await self._appears("espw", parent, WORKSPACES, name, _is_ready)
         _log.info("found the provider workspace", workspace=self.provider)
+
+    async def is_ours(self) -> bool:
+        """Tell whether the hub is skerry's; one that is not there yet is asked again."""
+        backoff, attempt = Backoff(min_seconds=0.1, max_seconds=30.0), 0
+        while True:
+            try:
+                return copies_are_inert(await self.client("root", ROOT).version())
+            except ApiError:
+                return False
+            except TransportError as error:
+                attempt += 1
+                _log.warning("the hub does not say what it is", attempt=attempt, error=error)
+            await self.clock.sleep(backoff.seconds(attempt, self.ids))
 
     def stop(self) -> None:
         """End everything started here."""

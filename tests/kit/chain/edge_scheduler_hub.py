@@ -49,7 +49,7 @@ from skerry.store.memory import MemoryStore
 from tests.kit.chain import building
 from tests.kit.chain.placement_reference import Reference
 from tests.kit.server.harness import Everybody
-from tests.kit.sim.engine import request, request_by, version
+from tests.kit.sim.engine import own_version, request, request_by, version
 from tests.kit.sim.faults import FaultyTransport, Rates
 
 PROVIDER = "root:espw"
@@ -66,6 +66,9 @@ async def _nobody(*_: object) -> None:
 class Hub:
     """One seed's hub. Faults are for the controllers only; ``client`` has none."""
 
+    # Whether it says so; controllers then believe what it says of who changed what.
+    is_ours = True
+
     def __init__(self, seed: int = 1, rates: Rates = NO_FAULTS) -> None:
         self.clock, self.ids = LoopClock(), SeededIds(seed)
         everybody, server_ids = Everybody(), SeededIds(seed + 1)
@@ -78,7 +81,7 @@ class Hub:
             authorizer=everybody,
             flow=everybody,
             recorder=everybody,
-            paths={"/version": version},
+            paths={"/version": own_version if self.is_ours else version},
         )
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)

@@ -80,13 +80,26 @@ class ChainHub(RolloutHub):
                 await task
 
     async def _sync(self) -> None:
+        seen: tuple[object, ...] = ()
         while True:
-            await self._find()
-            for edge, client in sorted(self.mailboxes.items()):
-                if edge not in self.offline:
-                    with suppress(ApiError):
-                        await self._sync_one(edge, client)
+            # Looking at what nobody has changed would be most of what a run costs.
+            looked_at = (await self.store.revision(), frozenset(self.offline))
+            if looked_at != seen or self._is_due():
+                seen = looked_at
+                await self._find()
+                for edge, client in sorted(self.mailboxes.items()):
+                    if edge not in self.offline:
+                        with suppress(ApiError):
+                            await self._sync_one(edge, client)
             await asyncio.sleep(self.every_seconds)
+
+    def _is_due(self) -> bool:
+        """Tell whether an edge has to say again that it is there."""
+        oldest = min(
+            (self._renewed.get(each, 0.0) for each in self.mailboxes if each not in self.offline),
+            default=0.0,
+        )
+        return self.clock.monotonic() - oldest >= _RENEW_SECONDS
 
     async def _find(self) -> None:
         targets = (await self.at(INVENTORY).list(SYNC_TARGETS)).items

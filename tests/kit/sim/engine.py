@@ -41,6 +41,11 @@ async def version(_: Request, __: str) -> Answer:
     return Response(body=b'{"major":"1","minor":"32","gitVersion":"v1.32.0"}')
 
 
+async def own_version(_: Request, __: str) -> Answer:
+    """Answer as a hub of ours, which is known by what it runs on."""
+    return Response(body=b'{"major":"1","minor":"32","gitVersion":"v1.32.0","goVersion":"python3"}')
+
+
 class EngineWorld:
     """Everything of one seed, around the real engine. ``direct`` has no faults."""
 

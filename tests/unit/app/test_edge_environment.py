@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
+import orjson
 import pytest
 import yaml
 
-from skerry.app.edge_environment import ClientFlags, access_by, endpoint
-from skerry.kit.clock import SystemClock
+from skerry.api.objects import Object
+from skerry.app.edge_environment import (
+    ClientFlags,
+    EdgeEnvironment,
+    HubAccess,
+    Role,
+    access_by,
+    endpoint,
+)
+from skerry.kit.clock import LoopClock, SystemClock
+from skerry.kit.ids import SeededIds
+from skerry.runtime.client import Client
+from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
 from skerry.wire.kubeconfig import KubeconfigError
+from tests.kit.answering import AnsweringTransport
+from tests.kit.sim.loop import virtual
 
 
 def kubeconfig(folder: Path, name: str = "config", **contexts: tuple[str, str]) -> Path:
@@ -90,3 +106,41 @@ async def test_roles_that_come_out_the_same_share_connections(whole: Path) -> No
     assert access.clients["admin"].transport is not access.clients["base"].transport
     for transport in transports:
         await transport.close()
+
+
+class Versioned(AnsweringTransport):
+    """A hub that says of itself what it is asked to, the first of it first."""
+
+    def __init__(self, *answers: tuple[int, Object] | TransportError) -> None:
+        self._answers = list(answers)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        assert path == "/clusters/root/version", "kcp tells it nobody else without a workspace"
+        answer = self._answers.pop(0)
+        if isinstance(answer, TransportError):
+            raise answer
+        return Answer(answer[0], {}, orjson.dumps(answer[1]))
+
+
+@virtual
+async def test_a_hub_is_ours_if_it_says_so_and_is_asked_until_it_answers() -> None:
+    async def is_ours(*answers: tuple[int, Object] | TransportError) -> bool:
+        client = Client(Versioned(*answers), clock=LoopClock())
+        roles: tuple[Role, ...] = ("espw", "root", "base", "admin")
+        async with asyncio.TaskGroup() as tasks:
+            access = HubAccess(dict.fromkeys(roles, client), {})
+            environment = EdgeEnvironment(access, "root:espw", LoopClock(), SeededIds(1), tasks)
+            return await environment.is_ours()
+
+    ours, theirs = {"goVersion": "python3.11.7"}, {"goVersion": "go1.18.9"}
+    assert await is_ours((200, ours))
+    assert await is_ours(TransportError("nobody listens"), (200, ours))
+    assert not await is_ours((200, theirs))
+    assert not await is_ours((403, {"kind": "Status", "code": 403, "reason": "Forbidden"}))

@@ -23,6 +23,7 @@ from skerry.api.edge import (
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.authors import unverified
 from skerry.controllers.edge_scheduler.consent import (
     ConsentExecutor,
     ConsentObserver,
@@ -73,7 +74,7 @@ from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
-from skerry.runtime.informer import Informer, InformerFactory
+from skerry.runtime.informer import Informer, InformerFactory, Transform
 from skerry.runtime.workqueue import WorkQueue
 from skerry.runtime.write_overlay import InformerOverlay
 from skerry.scheduler.placement import location_chooser
@@ -123,10 +124,12 @@ class HistorySettings:
     """How decisions are recorded: how much of them placements keep, and in whose name.
 
     Absent where the edge export does not offer DecisionRecords, as one of a previous version.
+    ``verified``: the hub itself says who changed an object, and overwrites what clients say.
     """
 
     limits: Limits = field(default_factory=Limits)
     version: str = ""
+    verified: bool = True
 
 
 class EdgeScheduler:
@@ -212,6 +215,7 @@ class EdgeScheduler:
             self._consent.enqueue,
             self._guards,
             is_started=self._is_started,
+            verified=self._views.history is None or self._views.history.verified,
         )
 
     def _slice_loop(
@@ -370,6 +374,7 @@ class EdgeScheduler:
             metrics=edge.metrics,
             dry_run=edge.dry_run,
             limits=settings.limits,
+            verified=settings.verified,
         )
 
     def _recording(self, ref: ObjectRef, placement: Object) -> Recording | None:
@@ -394,8 +399,12 @@ class EdgeScheduler:
 
     def _inventory(self) -> list[Informer]:
         views, handlers = self._views, self._handlers
-        locations = views.scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
-        targets = views.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+        location: Transform = lean_location
+        target: Transform = lean_sync_target
+        if not handlers.verified:
+            location, target = unverified(location), unverified(target)
+        locations = views.scheduling.informer(LOCATIONS, transform=location, packed=True)
+        targets = views.workload.informer(SYNC_TARGETS, transform=target, packed=True)
         locations.add_handler(handlers.location_changed)
         targets.add_handler(handlers.sync_target_changed)
         return [locations, targets]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from skerry.api.edge import (
-    CHANGED_BY,
     CONFIRM,
     EDGE_PLACEMENTS,
     LOCATION_CONSENT_NAME,
@@ -24,6 +23,7 @@ from skerry.api.edge import (
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object, labels_of
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.authors import author_of
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.memory import Causes
 from skerry.controllers.edge_scheduler.observe import NAME
@@ -62,13 +62,15 @@ class EventHandlers:
         guards: GuardReports,
         *,
         is_started: Callable[[], bool] = lambda: True,
+        verified: bool = True,
     ) -> None:
         """*take_echo* says whether an event of a slice is of our own write (``write_overlay``).
 
         *enqueue_consent* gets the inventory workspaces with news about their grants, *guards*
         hears of guards and of what they hold. Until *is_started* events tell what there is, and not
-        what has changed.
+        what has changed. *verified*: the hub itself says who changed an object.
         """
+        self.verified = verified
         self._guards = guards
         self._is_started = is_started
         self._enqueue_consent = enqueue_consent
@@ -245,7 +247,7 @@ class EventHandlers:
     def _cause(self, kind: str, ref: ObjectRef, old: Object | None, new: Object | None) -> Cause:
         """Return what an event tells of its cause; of a deletion nobody says whose it was."""
         metadata = (new or old or {}).get("metadata") or {}
-        by = (metadata.get("annotations") or {}).get(CHANGED_BY, "") if new is not None else ""
+        by = author_of(kind, new, verified=self.verified) if new is not None else ""
         version = str(metadata.get("resourceVersion", ""))
         uid = str(metadata.get("uid", "")) if new is None else ""
         return Cause(kind, ref, _change(old, new), version, by, uid, initial=not self._is_started())

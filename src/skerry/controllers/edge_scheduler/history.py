@@ -17,12 +17,12 @@ from typing import NamedTuple
 import orjson
 
 from skerry.api.edge import (
-    CHANGED_BY,
     ROLLOUTS,
     slice_owner,
 )
 from skerry.api.objects import Object, revision_of
 from skerry.controllers.edge_scheduler import observed as observing
+from skerry.controllers.edge_scheduler.authors import author_of
 from skerry.controllers.edge_scheduler.guards import Note
 from skerry.controllers.edge_scheduler.observed import CREATED, Gathered, Observed, Recording
 from skerry.logic.fleet.history.difference import Because, Causes, Difference, Move, decisions
@@ -323,7 +323,8 @@ def _rollout_cause(observed: Observed) -> Causes:
         return causes_of(observed.causes, ())
     obj = observed.rollout.object
     metadata = obj["metadata"]
-    by = (metadata.get("annotations") or {}).get(CHANGED_BY, "")
+    verified = observed.history is None or observed.history.verified
+    by = author_of("Rollout", obj, verified=verified)
     version = str(metadata.get("resourceVersion", ""))
     ref = observed.ref._replace(resource=ROLLOUTS.resource, name=metadata["name"])
     return causes_of(Gathered((observing.Cause("Rollout", ref, "", version, by),), 1), ())
@@ -349,7 +350,7 @@ def causes_of(gathered: Gathered, otherwise: Sequence[observing.Cause]) -> Cause
 
 
 def _cause(cause: observing.Cause) -> Cause:
-    user, audit_id = changed_by(cause.changed_by)
+    user, audit_id, manager = changed_by(cause.changed_by)
     return Cause(
         cause.kind,
         cause.ref.name,
@@ -358,15 +359,16 @@ def _cause(cause: observing.Cause) -> Cause:
         change=cause.change,
         user=user,
         audit_id=audit_id,
+        manager=manager,
     )
 
 
-def changed_by(annotation: str) -> tuple[str, str]:
-    """Return user and audit ID of ``edge.kcp.io/changed-by``; empty where it says none."""
+def changed_by(annotation: str) -> tuple[str, str, str]:
+    """Return user, audit ID and manager of ``edge.kcp.io/changed-by``; empty where it says none."""
     try:
         said = orjson.loads(annotation) if annotation else {}
     except orjson.JSONDecodeError:
-        return "", ""
+        return "", "", ""
     if not isinstance(said, dict):
-        return "", ""
-    return str(said.get("user", "")), str(said.get("auditID", ""))
+        return "", "", ""
+    return str(said.get("user", "")), str(said.get("auditID", "")), str(said.get("manager", ""))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from skerry.api.edge import (
-    CHANGED_BY,
     DECIDED_BY,
     DECISION_RECORDS,
     EDGE_PLACEMENTS,
@@ -22,6 +21,7 @@ from skerry.api.edge import (
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.authors import author_of
 from skerry.controllers.edge_scheduler.history import DELETED, Members, Story
 from skerry.controllers.edge_scheduler.observe import NAME
 from skerry.controllers.edge_scheduler.observed import Recording
@@ -85,12 +85,15 @@ class HistoryWriter:
         metrics: RuntimeMetrics,
         dry_run: bool = False,
         limits: Limits | None = None,
+        verified: bool = True,
     ) -> None:
         """*slices* returns those that are cached.
 
-        *limits* are those of placements that have no annotation of their own.
+        *limits* are those of placements that have no annotation of their own. *verified*: the hub
+        itself says who changed an object.
         """
         self.members = members
+        self.verified = verified
         self._slices = slices
         self._client = client
         self._clock = client.clock
@@ -305,10 +308,11 @@ def recording_of(
     return Recording(
         int(metadata.get("generation") or 0),
         str(metadata.get("resourceVersion", "")),
-        (metadata.get("annotations") or {}).get(CHANGED_BY, ""),
+        author_of("EdgePlacement", placement, verified=writer.verified),
         writer.members.get,
         why_joined,
         (lambda _: DELETED) if deleted else why_left,
         writer.seen(ref),
         writer.released(ref),
+        writer.verified,
     )

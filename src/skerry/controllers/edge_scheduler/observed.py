@@ -155,6 +155,8 @@ class Recording:
     seen: tuple[Seen, float] | None = None
     # The hold that a person confirmed last, and that was recorded.
     released: str = ""
+    # Whether the hub itself says who changed an object.
+    verified: bool = True
 
 
 @dataclass(frozen=True, slots=True)

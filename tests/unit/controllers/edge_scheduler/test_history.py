@@ -70,7 +70,7 @@ def test_the_end_of_a_placement_needs_somebody_who_saw_it() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"ann"', "{}"])
 def test_an_annotation_that_says_nobody_is_nobody(text: str) -> None:
-    assert changed_by(text) == ("", "")
+    assert changed_by(text) == ("", "", "")
 
 
 def test_members_are_forgotten_when_no_slice_holds_them() -> None:
