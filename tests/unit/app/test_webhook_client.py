@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from skerry.app.webhook_client import HttpWebhookClient, parse_networks
 from skerry.logic.machinery.webhook_clients import client_config
 from skerry.server.webhook_client import WebhookError
 from skerry.store.memory import MemoryStore
-from tests.kit.server.webhooks import allow, ca_bundle, webhook_server
+from tests.kit.server.webhooks import Review, allow, ca_bundle, webhook_server
 
 REVIEW = b'{"apiVersion":"v","kind":"k","request":{"uid":"u"}}'
 NOT_ALLOWED = "the hub's administrator allows no webhooks at this address"
@@ -70,3 +72,23 @@ async def test_places_are_bounded_and_those_given_up_are_closed() -> None:
         # One place, whatever the paths: one connection.
         assert hooks.connections == 1
         await client.close()
+
+
+async def test_many_calls_that_hang_leave_room_for_others() -> None:
+    """Waiting for a connection would count as the time of a webhook that was not even asked."""
+    everybody = 300
+    client = HttpWebhookClient(MemoryStore("s"))
+    all_asked = asyncio.Event()
+
+    async def held(review: Review) -> Review:
+        if len(hooks.asked) == everybody:
+            all_asked.set()
+        await all_asked.wait()
+        return allow(review)
+
+    async with webhook_server() as hooks:
+        config = client_config(hooks.on("/held", held))
+        calls = (client.post(config, "c", "timeout=30s", REVIEW, 30) for _ in range(everybody))
+        replies = await asyncio.gather(*calls)
+        await client.close()
+    assert {reply.status for reply in replies} == {200}
