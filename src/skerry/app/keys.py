@@ -66,6 +66,7 @@ async def open_keys(
             given,
             settings.client_ca_file,
             given_to_all=settings.tls_cert_to_all,
+            proxies=None if settings.front_proxy is None else settings.front_proxy.client_ca_file,
         )
         known = [key.id for key in open_signing_keys(directory)]
         signing = await signing_record(store, "signing", known, directory, alone=alone)
@@ -104,11 +105,12 @@ def follow_keys(
         authentication.forget_tokens()
         streams.end_credentials(_TOKENS)
 
-    trusted = set(keys.authorities.of_clients)
+    authorities = keys.authorities
+    trusted = {*authorities.of_clients, *authorities.of_proxies}
 
     def changed() -> None:
         nonlocal trusted
-        before, trusted = trusted, set(keys.authorities.of_clients)
+        before, trusted = trusted, {*authorities.of_clients, *authorities.of_proxies}
         authentication.forget_certificates()
         if before - trusted:
             # Somebody may be connected with a certificate of an authority that was retired.
@@ -117,7 +119,7 @@ def follow_keys(
 
     file = keys.directory / "sa.key"
     ring.add(TokenKeys(keys.below, keys.signing, file, security.tokens, tokens_changed))
-    keys.authorities.listeners.append(changed)
+    authorities.listeners.append(changed)
 
 
 async def keep_keys(

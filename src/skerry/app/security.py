@@ -30,6 +30,7 @@ from skerry.server.security.client_certificates import (
     SpecialCertificates,
     has_serial,
 )
+from skerry.server.security.front_proxy import FrontProxy
 from skerry.server.security.nodes import NodeAuthorizer, NodeGraph
 from skerry.server.security.oidc import OidcTokens
 from skerry.server.security.revoked_certificates import RevokedCertificates
@@ -145,8 +146,21 @@ def security_with(
         bootstrap=bootstrap_tokens,
         account=account,
         people=people,
+        proxy=_front_proxy(settings, authorities, revoked, clock),
     )
     return Security(authentication, authorizer, rbac, tokens, revoked, chores)
+
+
+def _front_proxy(
+    settings: ServerSettings, authorities: Authorities, revoked: RevokedCertificates, clock: Clock
+) -> FrontProxy | None:
+    """Return what believes proxies, if any is to be believed."""
+    if settings.front_proxy is None:
+        return None
+    certificates = ClientCertificates(
+        clock, revoked=revoked, authorities=lambda: authorities.of_proxies
+    )
+    return FrontProxy(settings.front_proxy, certificates)
 
 
 def _people(settings: ServerSettings, clock: Clock) -> tuple[OidcTokens | None, list[Chore]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from skerry.api.edge_identity import CERTIFICATE_LIFETIME
+from skerry.logic.machinery.front_proxy import FrontProxySettings
 from skerry.logic.machinery.oidc import OidcSettings
 from skerry.logic.machinery.workspaces.limits import (
     MAILBOX_LIMITS,
@@ -63,6 +64,9 @@ class ServerSettings:
     """Authorities, PEM, RSA or EC, whose client certificates are accepted besides those of the
     server's own; read again when it changes. The common name is the user, organizations are the
     groups, so whoever has the key of one can be anybody, administrators included."""
+
+    front_proxy: FrontProxySettings | None = None
+    """Proxies before a plain server that say in headers who asks; absent, nobody is believed."""
 
     store: StoreSettings = field(default_factory=StoreSettings)
     """Where objects are kept."""

@@ -370,9 +370,13 @@ async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
         assembly.beside.append(lambda: run_aggregation(client, deps.ids, aggregated, servers))
     if settings.controllers == "all":
         # Loaded by whoever runs them, as the core controllers are.
+        from skerry.app.certificates import run_certificates
         from skerry.app.workload_controllers import run_plain_workload_controllers
 
-        assembly.beside.append(lambda: run_plain_workload_controllers(api, clock, deps.ids))
+        assembly.beside += [
+            lambda: run_plain_workload_controllers(api, clock, deps.ids),
+            lambda: run_certificates(api, deps.authorities, clock, deps.ids),
+        ]
     return assembly
 
 

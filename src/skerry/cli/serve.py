@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +15,7 @@ from skerry.app.standalone import PLAIN_SERVER, StartError, run_server
 from skerry.cli.options import EXISTING_FILE, server_flags
 from skerry.cli.service import notifying
 from skerry.kit.log import announce, report_failure
+from skerry.logic.machinery.front_proxy import FrontProxySettings
 
 
 @click.command(
@@ -31,14 +34,65 @@ Then: kubectl --kubeconfig .skerry/admin.kubeconfig get namespaces
     type=EXISTING_FILE,
     help="Authorities, PEM, whose client certificates are accepted besides the server's own.",
 )
-def serve(settings: ServerSettings, client_ca_file: Path | None) -> None:
+@click.option(
+    "--requestheader-client-ca-file",
+    type=EXISTING_FILE,
+    help="Authorities, PEM, of proxies that say in headers who asks; believed of nobody else.",
+)
+@click.option(
+    "--requestheader-allowed-names",
+    default="",
+    help="Common names of such proxies, by commas  [default: any]",
+)
+@click.option(
+    "--requestheader-username-headers",
+    default="x-remote-user",
+    show_default=True,
+    help="Headers that name the user, by commas; the first that is there counts.",
+)
+@click.option(
+    "--requestheader-group-headers",
+    default="x-remote-group",
+    show_default=True,
+    help="Headers that name groups, by commas.",
+)
+@click.option(
+    "--requestheader-extra-headers-prefix",
+    default="x-remote-extra-",
+    show_default=True,
+    help="How headers begin that say more of the user, by commas.",
+)
+def serve(settings: ServerSettings, client_ca_file: Path | None, **proxy: Any) -> None:
     """Run a plain Kubernetes API server.
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     try:
-        settings = replace(settings, client_ca_file=client_ca_file)
+        settings = replace(
+            settings, client_ca_file=client_ca_file, front_proxy=front_proxy_settings(proxy)
+        )
         run_server(settings, PLAIN_SERVER, announce=notifying(announce))
     except StartError as error:
         report_failure("skerry serve", error)
         sys.exit(1)
+
+
+def front_proxy_settings(flags: Mapping[str, Any]) -> FrontProxySettings | None:
+    """Return what the flags about proxies say; None where none is to be believed."""
+    file = flags["requestheader_client_ca_file"]
+    if file is None:
+        return None
+
+    def listed(name: str) -> tuple[str, ...]:
+        return tuple(filter(None, (each.strip() for each in flags[name].split(","))))
+
+    def headers(name: str) -> tuple[str, ...]:
+        return tuple(each.lower() for each in listed(name))
+
+    return FrontProxySettings(
+        file,
+        frozenset(listed("requestheader_allowed_names")),
+        headers("requestheader_username_headers"),
+        headers("requestheader_group_headers"),
+        headers("requestheader_extra_headers_prefix"),
+    )

@@ -31,6 +31,7 @@ from skerry.server.security.client_certificates import (
     ClientCertificates,
     is_reserved,
 )
+from skerry.server.security.front_proxy import FrontProxy
 from skerry.server.security.oidc import OidcTokens
 from skerry.server.security.remembered import Remembered
 from skerry.server.security.static_tokens import StaticTokens
@@ -95,6 +96,7 @@ class Authentication:
         bootstrap: BearerTokens | None = None,
         account: Callable[[User], User] = lambda user: user,
         people: OidcTokens | None = None,
+        proxy: FrontProxy | None = None,
     ) -> None:
         """Users whose names or groups begin with one of *reserved* are not to be had by
         certificate or static token: the server itself makes them. *account* says whom a
@@ -110,6 +112,7 @@ class Authentication:
         self._bootstrap = bootstrap
         self._account = account
         self._people = people
+        self._proxy = proxy
         # People are the same in every cluster, whichever path they come by. By digest: their
         # tokens may be long, and there may be many.
         self._known_people: Remembered[bytes] = Remembered(clock, _TOKEN_SECONDS)
@@ -126,7 +129,9 @@ class Authentication:
         certificate = request.peer.certificate
         user: User | None = None
         if certificate is not None:
-            user = self._certificates.user(certificate)
+            if self._proxy is not None:
+                user = self._proxied(self._proxy, request)
+            user = user or self._certificates.user(certificate)
         if user is None:
             authorization = headers.get("authorization")
             if authorization is not None:
@@ -160,6 +165,8 @@ class Authentication:
     def forget_certificates(self) -> None:
         """Check every client certificate anew when it is next shown."""
         self._certificates.forget()
+        if self._proxy is not None:
+            self._proxy.forget()
 
     async def review(self, token: str, cluster: str, audiences: tuple[str, ...]) -> Reviewed:
         """Say whom *token* stands for, for a TokenReview; never raises for a bad one."""
@@ -234,6 +241,10 @@ class Authentication:
         user = self._account(_authenticated(validated.user))
         self._tokens.put((cluster, authorization), user, validated.expires)
         return user
+
+    def _proxied(self, proxy: FrontProxy, request: Request) -> User | None:
+        user = proxy.user(request)
+        return None if user is None else self._outsider(user)
 
     def _outsider(self, user: User) -> User:
         """Return a user that a credential from outside names; refuses the server's own names."""

@@ -274,18 +274,24 @@ class Authority:
         *,
         backdated: timedelta = _BACKDATED,
         serial: int | None = None,
+        purpose: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH,
+        alternatives: x509.SubjectAlternativeName | None = None,
+        enciphers: bool = False,
     ) -> bytes:
-        """Return a client certificate, PEM, for the subject and key of *request*.
+        """Return a certificate, PEM, for the subject and key of *request*; a client's by default.
 
-        The caller has decided that this subject may be had; only the signature is checked.
+        The caller has decided that this subject, and *alternatives*, may be had; only the
+        signature is checked. *enciphers* says that the key may also encipher keys.
         """
         if not request.is_signature_valid:
             raise InvalidSignature("certificate signing request: the signature does not fit")
         now = self._clock.now()
         ends = min(now + valid, self._certificate.not_valid_after_utc)
         terms = _Terms(now - backdated, ends, serial or x509.random_serial_number())
-        purpose = ExtendedKeyUsageOID.CLIENT_AUTH
-        builder = self._leaf_builder(request.subject, request.public_key(), terms, purpose)
+        usage = _usage(digital_signature=True, key_encipherment=enciphers)
+        builder = self._leaf_builder(request.subject, request.public_key(), terms, purpose, usage)
+        if alternatives is not None:
+            builder = builder.add_extension(alternatives, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         return certificate.public_bytes(serialization.Encoding.PEM)
 
@@ -322,13 +328,14 @@ class Authority:
         public_key: object,
         terms: _Terms,
         purpose: x509.ObjectIdentifier,
+        usage: x509.KeyUsage | None = None,
     ) -> x509.CertificateBuilder:
         issuer = self._certificate.subject
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
             _builder(subject, issuer, public_key, terms)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(usage or _usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
             .add_extension(identifier, critical=False)
         )
@@ -361,13 +368,18 @@ def _builder(
     )
 
 
-def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+def _usage(
+    *,
+    digital_signature: bool = False,
+    key_cert_sign: bool = False,
+    key_encipherment: bool = False,
+) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=digital_signature or key_cert_sign,
         key_cert_sign=key_cert_sign,
         crl_sign=key_cert_sign,
         content_commitment=False,
-        key_encipherment=False,
+        key_encipherment=key_encipherment,
         data_encipherment=False,
         key_agreement=False,
         encipher_only=False,

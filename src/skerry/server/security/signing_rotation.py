@@ -201,11 +201,12 @@ class Authorities(SigningRotation):
         clients: Path | None = None,
         *,
         given_to_all: bool = False,
+        proxies: Path | None = None,
     ) -> None:
         """Keep everything in *directory*; *given* are certificate and key that a person gives.
 
         They are shown to who asks for their names, or *given_to_all*. Authorities in the file
-        *clients* vouch for clients, and for nothing else.
+        *clients* vouch for clients, and for nothing else; those in *proxies* for proxies.
         """
         super().__init__(store, record)
         self._clients_file = clients
@@ -218,13 +219,15 @@ class Authorities(SigningRotation):
         self.pki = open_pki(directory, names, clock, record)
         self._given = None if given is None else read_given(*given)
         self._clients = read_client_authorities(clients)
+        self._proxies_file = proxies
+        self._proxies = read_client_authorities(proxies)
 
     @property
     def files(self) -> Sequence[Path]:
         # Not those the server writes itself: two that share a folder would never come to rest.
         own = (self.pki.directory / name for name in ("ca.crt", "ca.key"))
-        clients = () if self._clients_file is None else (self._clients_file,)
-        return (*own, *(self._given_files or ()), *clients)
+        others = filter(None, (self._clients_file, self._proxies_file))
+        return (*own, *(self._given_files or ()), *others)
 
     @property
     def known(self) -> dict[str, str]:
@@ -246,9 +249,14 @@ class Authorities(SigningRotation):
 
     @property
     def of_clients(self) -> tuple[x509.Certificate, ...]:
-        """The authorities whose client certificates are accepted."""
+        """The authorities whose client certificates are accepted as they are."""
         given = x509.load_pem_x509_certificates(self._clients) if self._clients else []
         return (*self.pki.authorities, *given)
+
+    @property
+    def of_proxies(self) -> tuple[x509.Certificate, ...]:
+        """The authorities whose certificates proxies show."""
+        return tuple(x509.load_pem_x509_certificates(self._proxies)) if self._proxies else ()
 
     def client_bundle(self) -> str:
         """Return those authorities, PEM."""
@@ -256,7 +264,7 @@ class Authorities(SigningRotation):
 
     def context(self, *, asks: bool = True) -> ssl.SSLContext:
         """Return the context for serving with the present certificates; see ``server_context``."""
-        clients = self.client_bundle() if asks else ""
+        clients = self.client_bundle() + self._proxies.decode("ascii") if asks else ""
         if self._given is None:
             return server_context(self.pki, clients=clients)
         return server_context(
@@ -270,8 +278,10 @@ class Authorities(SigningRotation):
     def _apply(self) -> None:
         given = None if self._given_files is None else read_given(*self._given_files)
         clients = read_client_authorities(self._clients_file)
+        proxies = read_client_authorities(self._proxies_file)
         pki = open_pki(self.pki.directory, self._names, self._clock, self._record)
-        if (pki, given, clients) != (self.pki, self._given, self._clients):
-            self.pki, self._given, self._clients = pki, given, clients
+        known = (self.pki, self._given, self._clients, self._proxies)
+        if (pki, given, clients, proxies) != known:
+            self.pki, self._given, self._clients, self._proxies = pki, given, clients, proxies
             for listener in list(self.listeners):
                 listener()
