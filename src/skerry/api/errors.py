@@ -228,6 +228,12 @@ class NotFound(ApiError):
         return cls("the server could not find the requested resource")
 
 
+class PageNotFound(NotFound):
+    """Nobody serves anything below a path. It is said in plain text: clients go by the code."""
+
+    plain = b"404 page not found\n"
+
+
 class MethodNotAllowed(ApiError):
     code, reason = 405, "MethodNotAllowed"
 

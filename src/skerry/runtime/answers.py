@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import orjson
 
-from skerry.api.errors import ApiError, from_status
+from skerry.api.errors import ApiError, PageNotFound, from_status
 from skerry.api.objects import Object
 from skerry.runtime.transport import Answer, TransportError
 
@@ -76,6 +76,8 @@ def answer_failure(answer: Answer) -> ApiError:
     except orjson.JSONDecodeError:
         status = None
     if not isinstance(status, dict) or status.get("kind") != "Status":
+        if answer.status == 404 and answer.body == PageNotFound.plain:
+            return PageNotFound.path()
         text = answer.body[:200].decode(errors="replace").strip()
         status = {"message": f"HTTP {answer.status}: {text}" if text else f"HTTP {answer.status}"}
     return from_status(answer.status, status)

@@ -22,6 +22,7 @@ from skerry.api.errors import (
     InternalError,
     MethodNotAllowed,
     NotFound,
+    PageNotFound,
     ServiceUnavailable,
 )
 from skerry.api.keys import PLAIN
@@ -300,7 +301,7 @@ class Engine:
             return await self._path(request, info, types, user)
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not _may_have_namespace(resource.info)):
-            raise NotFound.path()
+            raise _nothing_at(info.path, types)
         acting = user if route.acting is None else route.acting(user)
         call = Call(request, info, acting, resource, types, route.labels, route.visible, route.view)
         if info.verb in _CREATING:
@@ -374,7 +375,7 @@ class Engine:
             return Response(body=dump({"paths": sorted(self._paths(types))}))
         answer = await self._documents.answer(path, types, request, user)
         if answer is None:
-            raise NotFound.path()
+            raise _nothing_at(path, types)
         if path == "/openapi/v3" and self._handlers.aggregated is not None:
             return self._handlers.aggregated.with_index(answer, types)
         return answer
@@ -449,9 +450,25 @@ def error_answer(error: ApiError, accept: str = "") -> Response:
     if _DISCOVERY in accept and error.code == 403:
         # kubectl shows why discovery is refused only if it is reported in plain text.
         return Response(error.code, error.message.encode(), "text/plain")
+    if isinstance(error, PageNotFound):
+        return Response(404, error.plain, "text/plain; charset=utf-8")
     return Response(
         status=error.code, body=dump(error.status()), headers=tuple(error.headers.items())
     )
+
+
+def _nothing_at(path: str, types: TypeSet) -> NotFound:
+    """Return that nothing is served at *path*: a Status where a group of ours is, as Kubernetes
+    does; anywhere else, and in groups of custom types, a page that nobody knows."""
+    first, *rest = path.split("/")[1:]
+    group = rest[0] if first == "apis" and rest else ""
+    if first == "api" or any(
+        served and not served[0].custom
+        for place, served in types.by_group_version.items()
+        if group and place.group == group
+    ):
+        return NotFound.path()
+    return PageNotFound.path()
 
 
 def _without_body(answer: Answer) -> Answer:

@@ -64,9 +64,11 @@ async def test_what_is_missing_is_named() -> None:
         missing = await server.get("/apis/apps/v1/namespaces/default/deployments/nobody")
         assert missing.body["message"] == 'deployments.apps "nobody" not found'
         assert missing.body["details"]["group"] == "apps"
-        unknown = await server.get("/apis/nothing.example/v1/things")
-        assert unknown.status == 404
-        assert unknown.body["message"] == "the server could not find the requested resource"
+        for path in ("/apis/nothing.example/v1/things", "/nothing"):
+            unknown = await server.get(path)
+            assert (unknown.status, unknown.raw) == (404, b"404 page not found\n")
+        unserved = await server.get("/apis/apps/v9/things")
+        assert unserved.body["message"] == "the server could not find the requested resource"
         for path in ("/api/v2/pods", f"{CORE}/unicorns", f"{MAPS}/c/unicorn", "/nothing"):
             assert (await server.get(path)).status == 404
 
