@@ -13,8 +13,8 @@ KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 SIGNERS: Final = frozenset((CLIENT, KUBELET_CLIENT, KUBELET_SERVING))
 BACKDATED: Final = timedelta(minutes=5)
 
-_LONGEST: Final = timedelta(days=365)
-_SHORTEST: Final = timedelta(minutes=10)
+_MAX_LIFETIME: Final = timedelta(days=365)
+_MIN_LIFETIME: Final = timedelta(minutes=10)
 # What lives no longer than this ends as late as it would if it had not been backdated.
 _SHORT: Final = timedelta(hours=8)
 _NODES: Final = "system:nodes"
@@ -74,8 +74,8 @@ def _client_refusal(usages: Collection[str]) -> str:
 def lifetime(spec: Mapping[str, Any]) -> timedelta:
     """Return how long from now a certificate is valid that *spec* asks for."""
     seconds = spec.get("expirationSeconds")
-    asked = _LONGEST if seconds is None else timedelta(seconds=seconds)
-    whole = max(_SHORTEST, min(asked, _LONGEST))
+    asked = _MAX_LIFETIME if seconds is None else timedelta(seconds=seconds)
+    whole = max(_MIN_LIFETIME, min(asked, _MAX_LIFETIME))
     return whole if whole < _SHORT else whole - BACKDATED
 
 

@@ -65,7 +65,7 @@ class CertificateSigning:
 
 
 def subject_of(request: x509.CertificateSigningRequest) -> Subject:
-    """Return whom a request asks a certificate for; RequestError where it cannot be told."""
+    """Return whom a request asks a certificate for; RequestError where it cannot be read."""
     names = request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     others = list(_alternatives(request) or ())
 
