@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
+from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
-from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
-from tests.kit.browser.console import Console, Tab, tab
-from tests.kit.browser.fleet import Simulated
-from tests.kit.browser.shop import INVENTORY, edge
+from tests.kit.browser.console import Console, Tab, run, tab
+from tests.kit.browser.shop import INVENTORY, SHOP, edge
+from tests.kit.e2e.places import SyncerProcess
+from tests.kit.e2e.processes import SKERRY, ServerProcess
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -30,6 +33,19 @@ def test_with_no_edges_to_see_the_fleet_says_how_to_join_one(
         # The hub has edges; of other people's workspaces nothing is seen anywhere.
         somebody.open("placements")
         expect(page.get_by_role("heading", name="No placements yet")).to_be_visible()
+        for view, title in (("rollouts", "No rollouts yet"), ("queries", "No queries yet")):
+            somebody.open(view)
+            expect(page.get_by_role("heading", name=title)).to_be_visible()
+        somebody.open("timeline")
+        somebody.is_live()
+        expect(page.get_by_role("link", name="web", exact=True)).to_have_count(0)
+        for address in (
+            f"placements/{SHOP}/web",
+            f"edges/{INVENTORY}/oslo",
+            f"rollouts/{SHOP}/web",
+        ):
+            somebody.open(address)
+            expect(page.get_by_role("heading", name="You may not see this")).to_be_visible()
         page.keyboard.press("Control+k")
         page.keyboard.type("oslo")
         expect(page.get_by_text("Nothing that you may see")).to_be_visible()
@@ -92,6 +108,47 @@ def test_a_view_restores_from_its_address_and_after_back(signed_in: Tab) -> None
     expect(page.locator(".item")).to_have_count(2)
 
 
+VIEWS = {
+    "fleet?by=env&q=region": "[aria-label='Map of edges']",
+    "placements?q=web": "main a[href$='/web']",
+    f"placements/{SHOP}/web?by=region&q=oslo": "[role=table]",
+    f"placements/{SHOP}/web?explain=yes&edge={INVENTORY}/bari&object=deployments.apps/shop/web": (
+        "[data-answer=explain]"
+    ),
+    f"edges/{INVENTORY}/oslo": "main h2",
+    "whatif": "textarea",
+    "rollouts": "main h1",
+    "timeline": "main a",
+    "queries": "main h1",
+    "workspaces": "main a, main button",
+}
+
+
+def _seen(page: Page) -> list[str]:
+    """Return what tells one view from another: its address, title, headings and words given."""
+    return page.evaluate(  # type: ignore[no-any-return]
+        """() => [location.pathname + location.search, document.title,
+          ...[...document.querySelectorAll("h1, h2")].map((each) => each.textContent),
+          ...[...document.querySelectorAll("input, select, textarea")].map((each) => each.value)]"""
+    )
+
+
+@pytest.mark.parametrize("address", VIEWS)
+def test_every_view_restores_from_its_address_and_after_back(signed_in: Tab, address: str) -> None:
+    page = signed_in.open(address)
+    expect(page.locator(VIEWS[address]).first).to_be_visible()
+    seen = _seen(page)
+    elsewhere = "Workspaces" if address.startswith("queries") else "Queries"
+    page.get_by_role("navigation", name="Views").get_by_role("link", name=elsewhere).click()
+    expect(page).to_have_title(f"{elsewhere} · skerry")
+    page.go_back()
+    expect(page.locator(VIEWS[address]).first).to_be_visible()
+    assert _seen(page) == seen
+    page.reload()
+    expect(page.locator(VIEWS[address]).first).to_be_visible()
+    assert _seen(page) == seen
+
+
 def test_a_filter_that_cannot_be_read_keeps_what_is_shown(signed_in: Tab) -> None:
     page = signed_in.open("fleet?q=env%3Dprod")
     expect(page.locator(".item")).to_have_count(2)
@@ -112,19 +169,28 @@ def test_the_map_is_walked_by_arrow_keys_and_entered_by_enter(signed_in: Tab) ->
     expect(page.get_by_role("heading", level=1)).to_contain_text("bari")
 
 
-def test_an_edge_turns_away_when_its_lease_ends(signed_in: Tab, console: Console) -> None:
+def test_a_stopped_syncer_turns_away_when_its_lease_ends(
+    signed_in: Tab, console: Console, tmp_path: Path
+) -> None:
     console.apply(INVENTORY, *edge("tromso", {"env": "test"}))
-    status = json.dumps({"status": Simulated("tromso", objects={}).status()})
-    words = ("patch", "synctarget", "tromso", "--type=merge")
-    console.kubectl(INVENTORY, *words, "--subresource=status", "-p", status)
-    page = signed_in.open("fleet?q=tromso")
-    row = page.locator(".item")
-    expect(row).to_contain_text("healthy")
-    # Nobody writes heartbeats any more; a Lease of a second has ended.
-    lease = json.dumps({"metadata": {"annotations": {HEARTBEAT_LEASE_SECONDS: "1"}}})
-    console.kubectl(INVENTORY, *words, "-p", lease)
-    expect(row).to_contain_text("away")
-    console.kubectl(INVENTORY, "delete", "synctarget,location", "tromso")
+    joining = tmp_path / "tromso.kubeconfig"
+    at = ("--imw", INVENTORY, "--kubeconfig", str(console.kubeconfig))
+    run([SKERRY, "edge", "bootstrap", "tromso", *at, "-o", str(joining)])
+    cluster = ServerProcess(tmp_path / "edge")
+    cluster.start()
+    often = ("--heartbeat-seconds", "1")
+    syncer = SyncerProcess(tmp_path, joining, cluster.kubeconfig, *often, sync_target="tromso")
+    try:
+        syncer.start()
+        page = signed_in.open("fleet?q=tromso")
+        row = page.locator(".item")
+        expect(row).to_contain_text("healthy")
+        syncer.stop(signal.SIGKILL)
+        expect(row).to_contain_text("away")
+    finally:
+        syncer.stop(signal.SIGKILL)
+        cluster.kill()
+        console.kubectl(INVENTORY, "delete", "synctarget,location", "tromso")
 
 
 def test_hostile_labels_are_text_and_nothing_else(signed_in: Tab, console: Console) -> None:

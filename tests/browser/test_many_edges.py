@@ -72,28 +72,6 @@ def looking(browser: Browser, stores: Console, shopper: list[Any]) -> Iterator[T
         assert not opened.foreign()
 
 
-def test_scrolling_all_rows_keeps_under_a_hundred_row_elements(looking: Tab) -> None:
-    page = looking.open("fleet")
-    scroll = page.locator(".scroll")
-    for part in (0.25, 0.5, 1.0):
-        scroll.evaluate("(box, part) => { box.scrollTop = box.scrollHeight * part; }", part)
-        expect(page.locator(".item.pending")).to_have_count(0)
-        assert 0 < page.get_by_role("row").count() < 100
-    expect(page.get_by_role("link", name=f"store-{NUMBER - 1:04}")).to_be_visible()
-
-
-def test_filters_show_their_matches_and_nothing_else(looking: Tab, stores: Console) -> None:
-    page = looking.open("fleet")
-    words = ("get", "synctargets", "-l", "env=stage,region=eu-south", "-o", "json")
-    wanted = json.loads(stores.kubectl(WORKSPACE, *words))["items"]
-    page.get_by_role("searchbox", name="Filter").fill("env=stage region=eu-south")
-    expect(page.get_by_role("table")).to_have_attribute("aria-rowcount", str(len(wanted) + 1))
-    names = sorted(each["metadata"]["name"] for each in wanted)
-    page.get_by_role("searchbox", name="Filter").fill(f"env=stage {names[0]}")
-    expect(page.locator(".item")).to_have_count(1)
-    expect(page.locator(".item")).to_contain_text(names[0])
-
-
 def _state(target: Any) -> str:
     """Return how an edge stands by what the API says of it."""
     status = target["status"]

@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 from playwright.sync_api import Page, expect
 
+from skerry.api.edge import Mailbox
+from skerry.runtime.client import cluster_of
 from tests.kit.browser.console import Console, Tab
 from tests.kit.browser.shop import INVENTORY, SHOP, deployment
 
@@ -52,11 +54,33 @@ def test_explain_in_the_browser_equals_the_command(signed_in: Tab, console: Cons
     )
 
 
-def test_the_smallest_edit_can_be_tried_by_one_click(signed_in: Tab) -> None:
+def mailbox(console: Console, name: str) -> str:
+    """Return the name of the workspace that holds what is for an edge."""
+    target = json.loads(console.kubectl(INVENTORY, "get", "synctarget", name, "-o", "json"))
+    return Mailbox(cluster_of(target), target["metadata"]["uid"]).workspace
+
+
+def test_the_smallest_edit_tried_and_applied_makes_the_object_appear(
+    signed_in: Tab, console: Console
+) -> None:
     page = signed_in.open(_WHY)
     page.get_by_role("link", name="Try it").first.click()
     expect(page.locator("[data-totals]")).to_contain_text("1 edge gained")
     expect(page.get_by_label("Workspace", exact=True)).to_have_value(INVENTORY)
+    try:
+        page.get_by_role("button", name="Apply to").click()
+        page.get_by_role("dialog").get_by_role("button", name="Apply", exact=True).click()
+        expect(page.get_by_role("status").filter(has_text="applied")).to_be_visible()
+        # The scheduler and the translator do the rest.
+        words = ("-n", "shop", "--for=create", "deployment/web", "--timeout=60s")
+        console.kubectl(f"root:espw:{mailbox(console, 'bari')}", "wait", *words)
+        signed_in.open(f"edges/{INVENTORY}/bari?diff=deployments.apps/shop/web&from={SHOP}")
+        compared = page.get_by_role("region", name="Delivered and wanted")
+        expect(compared).to_contain_text("The mailbox has it as it is wanted")
+    finally:
+        console.kubectl(INVENTORY, "label", "--overwrite", "location", "bari", "env=stage")
+    signed_in.open(_WHY)
+    expect(page.locator("[data-answer=explain]")).to_contain_text("LocationNotSelected")
 
 
 def test_what_if_equals_the_command_and_writes_nothing(signed_in: Tab, console: Console) -> None:

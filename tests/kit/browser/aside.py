@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tests.kit.server.edges import MovedClock
 from tests.kit.server.hub import Hub, running_hub
 
 _PATIENCE_SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -32,10 +35,13 @@ class Aside:
     def url(self) -> str:
         return self.hub.running.console
 
-    def code(self) -> str:
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have the hub's loop do *work*; return what it returns."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(_PATIENCE_SECONDS)
+
+    def code(self, user: str = "alice") -> str:
         """Return a new code of somebody here."""
-        asked = self.hub.ask("alice", "POST", "/skerry/console/codes")
-        answer = asyncio.run_coroutine_threadsafe(asked, self.loop).result(_PATIENCE_SECONDS)
+        answer = self.run(self.hub.ask(user, "POST", "/skerry/console/codes"))
         return str(answer.body["code"])
 
     def pass_time(self, passed: timedelta) -> None:

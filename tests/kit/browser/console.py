@@ -46,7 +46,7 @@ class Console:
     def kubectl(self, workspace: str, *words: str, stdin: Manifests | None = None) -> str:
         """Run kubectl as the administrator in *workspace*; it must succeed."""
         flags = ("--kubeconfig", str(self.kubeconfig), "--server", self._server(workspace))
-        return _run(["kubectl", *flags, *words], stdin)
+        return run(["kubectl", *flags, *words], stdin)
 
     def apply(self, workspace: str, *manifests: Mapping[str, Any]) -> None:
         self.kubectl(workspace, "apply", "--server-side", "-f", "-", stdin=manifests)
@@ -59,7 +59,7 @@ class Console:
             cluster["cluster"]["server"] = self._server(workspace)
         kubeconfig.write_text(yaml.safe_dump(document))
         command = [SKERRY, *words, "--kubeconfig", str(kubeconfig), "-o", "json"]
-        return json.loads(_run(command, stdin))
+        return json.loads(run(command, stdin))
 
     def code(self) -> str:
         """Return a new code that signs the administrator in."""
@@ -81,18 +81,19 @@ class Stack(Console):
 
     def start(self) -> Stack:
         ports = ("--port", "0", "--console-port", str(self.port))
-        _run([SKERRY, "up", "--init", "--detach", *self._folder, *ports])
+        run([SKERRY, "up", "--init", "--detach", *self._folder, *ports])
         return self
 
     def stop(self) -> None:
-        _run([SKERRY, "down", *self._folder])
+        run([SKERRY, "down", *self._folder])
 
     @property
     def _folder(self) -> tuple[str, str]:
         return ("--data-dir", str(self.directory / "hub"))
 
 
-def _run(command: Sequence[str], stdin: Manifests | None = None) -> str:
+def run(command: Sequence[str], stdin: Manifests | None = None) -> str:
+    """Run a command that must succeed; return what it prints."""
     done = subprocess.run(
         command,
         input=None if stdin is None else yaml.safe_dump_all(stdin),
