@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from skerry.api.edge import MAX_LEASE_SECONDS
+from skerry.api.edge import HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, MAX_LEASE_SECONDS
 from skerry.api.edge_identity import EdgeName
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
+from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app import edge_identity as identity
 from skerry.app import edge_join
@@ -43,6 +44,7 @@ from skerry.kit import log as logging
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import is_true
 from skerry.runtime.client import Client, Selection
+from skerry.runtime.election import LEASES
 
 _COMMAND = "skerry edge join"
 # The mailbox is made, the syncer makes its key, is certified and renews its Lease: some seconds.
@@ -201,10 +203,11 @@ def _join_embedded(name: str, labels: tuple[str, ...], flags: dict[str, Any], ou
         async with _enlisting(name, labels, flags) as hub:
             edge = await asyncio.to_thread(_running_edge, name, flags)
             found = await hub.enlist()
-            await _start_syncer(edge, hub, found)
+            before = await _last_beat(hub.access.at(found.mailbox))
+            begun = await _start_syncer(edge, hub, found)
             if flags["require_approval"]:
                 print(f"Its key waits for approval: skerry edge approve {name}", file=sys.stderr)
-            await _heard(hub.access.at(hub.imw), name, hub.wait_seconds)
+            await _heard(hub, name, found, before if begun else None)
 
     reporting_errors(_COMMAND, work)
     if output == "json":
@@ -213,8 +216,10 @@ def _join_embedded(name: str, labels: tuple[str, ...], flags: dict[str, Any], ou
         print(f"edge {name} has joined: the hub hears of it and can place workloads on it")
 
 
-async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> None:
+async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> bool:
     """Run the edge's syncer; one that runs for this very mailbox is left alone.
+
+    Tell whether it was begun here.
 
     Where that of before is gone with its SyncTarget, the edge goes over to the new one with what
     it runs. From one that is still there it is not taken away.
@@ -227,12 +232,14 @@ async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> 
                 1, f"edge {edge.name} belongs to {whose}; first: skerry edge delete {edge.name}"
             )
         await asyncio.to_thread(syncer.stop)
-    if not syncer.mailbox or not syncer.process.running:
+    begins = not syncer.mailbox or not syncer.process.running
+    if begins:
         beats = hub.flags["heartbeat_seconds"]
         flags = [] if beats is None else ["--heartbeat-seconds", str(beats)]
         flags += ["--tunnel"] if hub.flags["tunnel"] else []
         syncer.join(await hub.credential(found), flags)
     await asyncio.to_thread(syncer.start)
+    return begins
 
 
 def _running_edge(name: str, flags: dict[str, Any]) -> EdgeProcess:
@@ -251,26 +258,54 @@ def _running_edge(name: str, flags: dict[str, Any]) -> EdgeProcess:
     return edge
 
 
-async def _heard(inventory: Client, name: str, seconds: float) -> None:
-    """Wait until the hub has heard of an edge."""
-    selection = Selection(fields=f"metadata.name={name}")
+async def _last_beat(mailbox: Client) -> str:
+    """Return the version of the Lease by which the edge of a mailbox shows that it lives."""
     try:
-        async with asyncio.timeout(seconds):
-            found = await inventory.list(SYNC_TARGETS, selection)
-            if any(map(_is_ready, found.items)):
-                return
-            revision = found.resource_version
-            async with inventory.watch(
-                SYNC_TARGETS, selection, resource_version=revision
-            ) as events:
-                async for event in events:
-                    if event.kind in ("ADDED", "MODIFIED") and _is_ready(event.object):
-                        return
+        lease = await mailbox.get(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
+    except NotFound:
+        return ""
+    return _version(lease)
+
+
+async def _heard(hub: _Enlisting, name: str, edge: EdgeName, before: str | None) -> None:
+    """Wait until the hub has heard of an edge; later than the heartbeat *before*, if that is given.
+
+    What was heard of an edge that had the name before lasts for as long as its Lease.
+    """
+    try:
+        async with asyncio.timeout(hub.wait_seconds):
+            if before is not None:
+                lease = Selection(HEARTBEAT_NAMESPACE, fields=f"metadata.name={HEARTBEAT_LEASE}")
+                mailbox = hub.access.at(edge.mailbox)
+                await _seen(mailbox, LEASES, lease, lambda found: _version(found) != before)
+            selection = Selection(fields=f"metadata.name={name}")
+            await _seen(hub.access.at(hub.imw), SYNC_TARGETS, selection, _is_ready)
     except TimeoutError as error:
         raise edge_join.NotApproved(
             f"the hub has not heard of edge {name} yet: see skerry fleet, and "
             f"skerry edge approve --list"
         ) from error
+
+
+async def _seen(
+    client: Client,
+    gvr: GroupVersionResource,
+    selection: Selection,
+    holds: Callable[[Object], bool],
+) -> None:
+    """Wait until *holds* is true of something selected."""
+    found = await client.list(gvr, selection)
+    if any(map(holds, found.items)):
+        return
+    revision = found.resource_version
+    async with client.watch(gvr, selection, resource_version=revision) as events:
+        async for event in events:
+            if event.kind in ("ADDED", "MODIFIED") and holds(event.object):
+                return
+
+
+def _version(obj: Object) -> str:
+    return str(obj["metadata"]["resourceVersion"])
 
 
 def _is_ready(sync_target: Object) -> bool:

@@ -101,6 +101,17 @@ def test_an_edge_goes_over_to_a_new_sync_target_once_the_old_one_is_gone(machine
     assert record.read_text() == before, "what runs there goes on running"
 
 
+def test_an_edge_made_anew_has_joined_once_the_hub_hears_of_that_one(machine: Machine) -> None:
+    # The heartbeat of the one before is not a minute old.
+    machine.skerry("edge", "delete", "berlin")
+    assert machine.fleet()["berlin"]["state"] == "Ready"
+    words = ("edge", "join", "berlin", "env=test", "--require-approval", "--wait-seconds", "3")
+    said = machine.skerry(*words, code=6)
+    assert "the hub has not heard of edge berlin yet" in said
+    machine.skerry("edge", "approve", "berlin")
+    assert "edge berlin has joined" in machine.skerry("edge", "join", "berlin", "env=test")
+
+
 def _syncer(machine: Machine) -> int:
     record = Path(machine.environment["HOME"]) / ".skerry/edges/berlin/syncer/process.json"
     pid: int = json.loads(record.read_text())["server"][0]
