@@ -33,6 +33,11 @@ class RecentEntries:
         # How many unfinished writes each key is part of.
         self._unsettled: dict[str, int] = {}
 
+    @property
+    def settled(self) -> bool:
+        """Whether no write is under way."""
+        return not self._unsettled
+
     def get(self, key: str) -> Entry | None:
         return None if key in self._unsettled else self._entries.get(key)
 

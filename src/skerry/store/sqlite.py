@@ -134,11 +134,13 @@ class SqliteStore:
         if known is not None:
             return known
         try:
-            entry = self._reader.get(key)
+            # Who only looks does not see another process's writes begin, and may not remember.
+            if self._writer is None:
+                return self._reader.get(key)
+            entry = self._reader.get(key, steady=self._recent.settled)
         except apsw.Error as error:
             raise unavailable(error) from error
-        # Who only looks does not see another process's writes begin, and may not remember.
-        if entry is not None and self._writer is not None:
+        if entry is not None:
             self._recent.was_read(entry)
         return entry
 
@@ -163,6 +165,7 @@ class SqliteStore:
         waiter = self._writing().submit(writes)
         # Nothing was read between the two, and nothing is written before the loop's next turn.
         self._recent.begin(writes)
+        self._reader.let_go()
         return await waiter
 
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
@@ -194,6 +197,7 @@ class SqliteStore:
         if self._feed.closed is not None:
             return
         self._feed.close(_closed())
+        self._reader.let_go()
         try:
             if self._writer is not None:
                 await self._writer.stop()

@@ -268,3 +268,40 @@ async def test_closing_finishes_what_was_accepted(path: Path) -> None:
     store = await SqliteStore.open(path, IDS)
     assert await store.count("") == 50
     await store.close()
+
+
+async def test_reads_in_a_row_see_every_write_that_was_answered(store: SqliteStore) -> None:
+    """Also where the reads before it shared a snapshot, and while another write is under way."""
+    await store.commit([Write(f"/a/{number}", b"old") for number in range(20)])
+    store._recent.clear()
+    for round_ in range(3):
+        value = str(round_).encode()
+        for number in range(10):
+            assert await store.get(f"/a/{number}")
+        revisions = await store.commit([Write("/a/19", value)])
+        under_way = asyncio.ensure_future(store.commit([Write("/a/18", value)]))
+        store._recent.clear()
+        entry = await store.get("/a/19")
+        assert entry is not None
+        assert (entry.value, [entry.revision]) == (value, revisions)
+        await under_way
+        for number in range(10):
+            assert await store.get(f"/a/{number}")
+        assert await store.revision() == revisions[0] + 1
+
+
+async def test_reads_in_a_row_do_not_keep_the_log_from_being_started_anew(
+    store: SqliteStore, path: Path
+) -> None:
+    await store.commit([Write(f"/a/{number}", b"x") for number in range(20)])
+    store._recent.clear()
+    checking = apsw.Connection(str(path))
+    busy = True
+    while busy:
+        for number in range(20):
+            assert await store.get(f"/a/{number}")
+            store._recent.clear()
+        ended = checking.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        busy = bool(ended[0][0])
+        await asyncio.sleep(0)
+    checking.close()
