@@ -1,8 +1,10 @@
 """The edge controllers as processes: which there are, how they are led, watched and stopped.
 
 ``EDGE_CONTROLLERS`` is the registry: a controller joins by one entry that says how it is built
-from an ``EdgeEnvironment``. Each is led by a Lease of its own in the provider workspace, so that
-several processes with any choice of controllers may run; who does not lead keeps its caches warm.
+from an ``EdgeEnvironment``. Its code is loaded then, so that a process of one controller starts as
+soon, and stays as small, as that one lets it. Each is led by a Lease of its own in the provider
+workspace, so that several processes with any choice of controllers may run; who does not lead
+keeps its caches warm.
 """
 
 from __future__ import annotations
@@ -43,16 +45,8 @@ from skerry.app.edge_environment import (
     access_by,
     endpoint,
 )
-from skerry.app.query import build_status_queries, build_summarizer
-from skerry.controllers.edge_scheduler import controller as edge_scheduler
-from skerry.controllers.history import controller as history
-from skerry.controllers.mailbox import controller as mailbox
-from skerry.controllers.mailbox.observe import Provider
-from skerry.controllers.placement_translator import controller as placement_translator
-from skerry.controllers.placement_translator.inputs import Granting
-from skerry.controllers.placement_translator.inputs import Views as TranslatorViews
 from skerry.controllers.placement_translator.settings import TranslatorSettings
-from skerry.controllers.status_queries.controller import MAX_BYTES
+from skerry.controllers.status_queries import MAX_BYTES
 from skerry.controllers.tenancy import heartbeat, location
 from skerry.controllers.tenancy.placement import controller as placement
 from skerry.kit import garbage
@@ -74,6 +68,7 @@ from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
 if TYPE_CHECKING:
     from skerry.app.hub_server import HubServer
+    from skerry.controllers.edge_scheduler.controller import HistorySettings
 
 _EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
     "edge.kcp.io",
@@ -153,6 +148,8 @@ class EdgeController:
 
 
 async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
+    from skerry.controllers.edge_scheduler import controller as edge_scheduler
+
     edge = await environment.provider_view(_EDGE)
     scheduling = await environment.root_view(_SCHEDULING)
     workload = await environment.root_view(_WORKLOAD)
@@ -183,10 +180,12 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
 
 def _history_settings(
     environment: EdgeEnvironment, edge: View, *, verified: bool = True
-) -> edge_scheduler.HistorySettings | None:
+) -> HistorySettings | None:
+    from skerry.controllers.edge_scheduler.controller import HistorySettings
+
     if environment.history.is_off or str(DECISION_RECORDS.group_resource) not in edge.resources:
         return None
-    return edge_scheduler.HistorySettings(environment.history, skerry.__version__, verified)
+    return HistorySettings(environment.history, skerry.__version__, verified)
 
 
 def _offers_grants(edge: View) -> bool:
@@ -201,6 +200,9 @@ def _offers(edge: View, *kinds: GroupVersionResource) -> bool:
 
 
 async def _mailbox(environment: EdgeEnvironment) -> Runnable:
+    from skerry.controllers.mailbox import controller as mailbox
+    from skerry.controllers.mailbox.observe import Provider
+
     workload = await environment.root_view(_WORKLOAD)
     edge = await environment.provider_view(_EDGE, quiet=True)
     # Events about SyncTargets are written in the workspaces themselves.
@@ -222,12 +224,15 @@ async def _mailbox(environment: EdgeEnvironment) -> Runnable:
 
 
 async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
+    from skerry.controllers.placement_translator import controller as placement_translator
+    from skerry.controllers.placement_translator.inputs import Granting, Views
+
     edge = await environment.provider_view(_EDGE)
     scheduling = await environment.root_view(_SCHEDULING, quiet=True)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
     workload = await environment.root_view(_WORKLOAD, quiet=True)
     granting = Granting(tenancy.factory, workload.factory)
-    views = TranslatorViews(
+    views = Views(
         environment.context(environment.following("admin", "")),
         edge.factory,
         scheduling.factory,
@@ -243,6 +248,8 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
 
 
 async def _history(environment: EdgeEnvironment) -> Runnable:
+    from skerry.controllers.history import controller as history
+
     edge = await environment.provider_view(_EDGE, quiet=True)
     settings = _history_settings(environment, edge)
     return history.HistoryLoop(
@@ -253,12 +260,24 @@ async def _history(environment: EdgeEnvironment) -> Runnable:
     )
 
 
+async def _summarizer(environment: EdgeEnvironment) -> Runnable:
+    from skerry.app.query import build_summarizer
+
+    return await build_summarizer(environment)
+
+
+async def _status_queries(environment: EdgeEnvironment) -> Runnable:
+    from skerry.app.query import build_status_queries
+
+    return await build_status_queries(environment)
+
+
 EDGE_CONTROLLERS: dict[str, EdgeController] = {
     "mailbox": EdgeController(_mailbox, 10203),
     "edge-scheduler": EdgeController(_edge_scheduler, 10205),
     "placement-translator": EdgeController(_placement_translator, 10204),
-    "summarizer": EdgeController(build_summarizer, 10206),
-    "status-queries": EdgeController(build_status_queries, 10207),
+    "summarizer": EdgeController(_summarizer, 10206),
+    "status-queries": EdgeController(_status_queries, 10207),
     "history": EdgeController(_history, 10208),
 }
 _ALL_PORT = 10203

@@ -27,7 +27,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.export_views import view_url
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
-from skerry.controllers.status_queries.controller import MAX_BYTES
+from skerry.controllers.status_queries import MAX_BYTES
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger

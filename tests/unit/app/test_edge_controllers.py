@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from skerry.app.edge_controllers import ControllerSettings, DenaturedKinds, translation_of
@@ -21,3 +24,23 @@ def test_what_is_said_of_denatured_kinds_counts_on_every_hub(
     chosen = translation_of(settings)
     assert chosen.withhold_denatured is withheld
     assert not chosen.strict_customization
+
+
+def test_a_process_of_one_controller_loads_no_other_and_no_api_server() -> None:
+    """What is loaded is read, and kept in memory, at every start."""
+    program = (
+        "import sys\n"
+        "import skerry.app.edge_controllers\n"
+        "import skerry.controllers.placement_translator.controller\n"
+        "print(*(name for name in sys.argv[1:] if name in sys.modules))\n"
+    )
+    unwanted = [
+        "skerry.controllers.edge_scheduler.controller",
+        "skerry.controllers.summarizer.controller",
+        "skerry.controllers.status_queries.controller",
+        "skerry.logic.machinery.builtin",
+        "skerry.logic.machinery.cel",
+        "skerry.logic.machinery.crd",
+    ]
+    command = [sys.executable, "-c", program, *unwanted]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == []

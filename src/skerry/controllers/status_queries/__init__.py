@@ -16,3 +16,9 @@ stand above rows of a new one, and after a restart the old answer stands until t
 ``events`` takes changes into the tables of ``logic.fleet.query.tables``; ``observe`` and ``decide``
 compare one query's status with its answer; ``controller`` is the wiring.
 """
+
+from typing import Final
+
+# Max bytes of the rows that are kept for queries by default. Here, so that whoever only
+# offers it as a flag need not load the rest.
+MAX_BYTES: Final = 1 << 30

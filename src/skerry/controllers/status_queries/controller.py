@@ -9,6 +9,7 @@ from skerry.api.edge import STATUS_QUERIES
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.controllers.status_queries import MAX_BYTES
 from skerry.controllers.status_queries.decide import decide
 from skerry.controllers.status_queries.events import (
     KindKey,
@@ -30,7 +31,6 @@ NAME = QUERIES
 WORKERS = 4
 # A kind is listed by one worker; two queries seldom ask about new kinds at once.
 _KIND_WORKERS = 2
-MAX_BYTES = 1 << 30
 # An interrupted watch resumes within a second; what lasts longer is worth a condition.
 _GAP_SECONDS = 5.0
 

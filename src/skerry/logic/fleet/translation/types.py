@@ -18,7 +18,7 @@ from skerry.api.kinds import GroupResource, ResourceInfo
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS
-from skerry.logic.machinery.crd.versions import ordered
+from skerry.logic.machinery.api_versions import ordered
 
 _NEEDED_VERBS = frozenset(("list", "watch"))
 

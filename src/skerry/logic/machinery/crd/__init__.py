@@ -1,5 +1,6 @@
 """CustomResourceDefinitions: what may be defined, which names it gets, what it then serves."""
 
+from skerry.logic.machinery.api_versions import ordered, priority
 from skerry.logic.machinery.crd.conditions import (
     TakenNames,
     establish,
@@ -10,7 +11,6 @@ from skerry.logic.machinery.crd.defaults import default_crd, remember_storage_ve
 from skerry.logic.machinery.crd.definition import established
 from skerry.logic.machinery.crd.resources import resources_of
 from skerry.logic.machinery.crd.validation import validate_crd, validate_crd_in_workspace
-from skerry.logic.machinery.crd.versions import ordered, priority
 
 __all__ = [
     "TakenNames",

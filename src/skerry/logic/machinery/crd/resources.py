@@ -20,6 +20,7 @@ from skerry.api.objects import Object, Raw
 from skerry.api.schema import Definitions, Schema
 from skerry.kit.caching import WeightedCache
 from skerry.logic.machinery import names
+from skerry.logic.machinery.api_versions import priority
 from skerry.logic.machinery.builtin.definitions import common_descriptions
 from skerry.logic.machinery.cel import check_rules, rules_of
 from skerry.logic.machinery.crd import definition
@@ -27,7 +28,6 @@ from skerry.logic.machinery.crd.columns import columns_of, find_of, plain_text
 from skerry.logic.machinery.crd.conversion import webhook_of
 from skerry.logic.machinery.crd.definition import mapping, schema_of, sequence, spec_of, text
 from skerry.logic.machinery.crd.jsonpath import Find
-from skerry.logic.machinery.crd.versions import priority
 from skerry.logic.machinery.resource import Family, Resource, Scale
 from skerry.logic.machinery.schema import (
     apply_defaults,

@@ -16,7 +16,7 @@ from skerry.logic.fleet.translation.types import (
     defined_type,
     workspace_types,
 )
-from skerry.logic.machinery.crd.versions import ordered
+from skerry.logic.machinery.api_versions import ordered
 
 SECRETS = GroupResource("", "secrets")
 WIDGETS = GroupResource("example.io", "widgets")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.machinery.crd.versions import ordered
+from skerry.logic.machinery.api_versions import ordered
 
 # The example of the Kubernetes documentation.
 PREFERRED = [
