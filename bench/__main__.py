@@ -11,6 +11,7 @@ from bench.report import Row, save, table
 
 SUITES = (
     "api",
+    "processes",
     "admission",
     "scheduler",
     "scheduler_wire",
@@ -26,6 +27,7 @@ SUITES = (
     "overview",
     "console",
     "memory",
+    "holding",
     "adversary",
     "revocation",
     "guards",

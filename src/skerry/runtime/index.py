@@ -11,6 +11,7 @@ collector to walk) and decodes on each read; indexes are computed once, when an 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from sys import intern
 from typing import Any, NamedTuple
 
 import orjson
@@ -36,9 +37,14 @@ IndexFunction = Callable[[Object], Iterable[Hashable]]
 
 
 def key_of(obj: Mapping[str, Any]) -> Key:
-    """Return where *obj* is."""
+    """Return where *obj* is.
+
+    Many caches name the same places, and mailboxes hold objects of the same names: each text is
+    kept once.
+    """
     metadata = obj["metadata"]
-    return Key(cluster_of(obj), metadata.get("namespace", ""), metadata["name"])
+    namespace = metadata.get("namespace", "")
+    return Key(intern(cluster_of(obj)), intern(namespace), intern(metadata["name"]))
 
 
 def by_namespace(obj: Object) -> Iterable[Hashable]:

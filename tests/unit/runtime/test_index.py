@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,15 @@ def test_a_key_names_the_logical_cluster_where_there_is_one() -> None:
     obj["metadata"]["annotations"] = {"kcp.io/cluster": "root"}
     assert str(key_of(obj)) == "root|default/a"
     assert str(Key("", "", "node")) == "node"
+
+
+def test_objects_of_the_same_names_share_the_texts_of_their_keys() -> None:
+    texts = (
+        '{"metadata":{"name":"map-1","namespace":"shop","annotations":{"kcp.io/cluster":"c1"}}}',
+        '{"metadata":{"name":"map-1","namespace":"shop","annotations":{"kcp.io/cluster":"c1"}}}',
+    )
+    one, other = (key_of(json.loads(text)) for text in texts)
+    assert all(mine is theirs for mine, theirs in zip(one, other, strict=True))
 
 
 def test_an_index_added_late_knows_what_is_there() -> None:

@@ -116,8 +116,8 @@ def build(
 
     *on_change* is given what to call when the certificate has changed.
     """
-    namespaces = context.factory.informer(NAMESPACES)
-    config_maps = context.factory.informer(CONFIG_MAPS, ONLY_ROOT_CAS)
+    namespaces = context.factory.informer(NAMESPACES, packed=True)
+    config_maps = context.factory.informer(CONFIG_MAPS, ONLY_ROOT_CAS, packed=True)
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_namespaces(queue.add))
     config_maps.add_handler(enqueue_on_config_maps(queue.add))

@@ -84,8 +84,8 @@ def decide(observed: Observed) -> Plan:
 
 def build(context: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that keeps default ServiceAccounts."""
-    namespaces = context.factory.informer(NAMESPACES)
-    accounts = context.factory.informer(SERVICE_ACCOUNTS, ONLY_DEFAULTS)
+    namespaces = context.factory.informer(NAMESPACES, packed=True)
+    accounts = context.factory.informer(SERVICE_ACCOUNTS, ONLY_DEFAULTS, packed=True)
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_namespaces(queue.add))
     accounts.add_handler(enqueue_on_loss(queue.add))

@@ -486,7 +486,9 @@ class EdgeScheduler:
     def _follow_workspaces(self) -> None:
         """Watch Workspaces from the first placement on that asks for their labels."""
         if self._workspaces is None:
-            self._workspaces = self._views.tenancy.informer(WORKSPACES, transform=lean_workspace)
+            self._workspaces = self._views.tenancy.informer(
+                WORKSPACES, transform=lean_workspace, packed=True
+            )
             self._workspaces.add_handler(self._handlers.workspace_changed)
             self._workspaces_asked_for.set()
 

@@ -177,7 +177,9 @@ class PlacementTranslator:
     def _guard_changed(self, old: Object | None, new: Object | None) -> None:
         """Take a guard; from the first one on, follow the labels that guards select by."""
         if self._guarded_workspaces is None and self._granting is not None:
-            found = self._granting.tenancy.informer(WORKSPACES, transform=lean_workspace)
+            found = self._granting.tenancy.informer(
+                WORKSPACES, transform=lean_workspace, packed=True
+            )
             found.add_handler(self.guards.workspace_changed)
             self._guarded_workspaces = found
         self.guards.guard_changed(old, new)
@@ -187,7 +189,7 @@ class PlacementTranslator:
         granting = self._granting
         if granting is None:
             raise InvariantError("a grant, and no view of what grants depend on")
-        workspaces = granting.tenancy.informer(WORKSPACES, transform=lean_workspace)
+        workspaces = granting.tenancy.informer(WORKSPACES, transform=lean_workspace, packed=True)
         targets = granting.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
         self._depended_on = [workspaces, targets]
         workspaces.add_handler(self._handlers.granted_workspace_changed)

@@ -77,7 +77,7 @@ class Inputs:
         self.customizers = views.edge.informer(CUSTOMIZERS, packed=True)
         self.configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
         self.locations = views.scheduling.informer(LOCATIONS, transform=_lean_location, packed=True)
-        self.mailboxes = views.provider.informer(WORKSPACES, transform=_lean_workspace)
+        self.mailboxes = views.provider.informer(WORKSPACES, transform=_lean_workspace, packed=True)
         self.grants: Informer | None = None
         self.consents: Informer | None = None
         if views.granting is not None:

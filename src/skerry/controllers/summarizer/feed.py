@@ -95,7 +95,7 @@ class StatusFeed:
             SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True
         )
         slices.index.add_index(BY_PLACEMENT, by_placement)
-        mailboxes = views.provider.informer(WORKSPACES, transform=lean_workspace)
+        mailboxes = views.provider.informer(WORKSPACES, transform=lean_workspace, packed=True)
         self.inputs = inputs = SummaryInputs(
             slices.index, self.summaries, self.sources, self.placed, self._enqueue_cluster
         )

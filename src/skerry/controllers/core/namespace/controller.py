@@ -17,7 +17,7 @@ _WORKERS = 10
 
 def build(context: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that ends namespaces."""
-    namespaces = context.factory.informer(NAMESPACES)
+    namespaces = context.factory.informer(NAMESPACES, packed=True)
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_changes(queue.add))
     clock = context.client.clock

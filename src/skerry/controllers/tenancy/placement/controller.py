@@ -27,7 +27,7 @@ def build(
 ) -> Controller[Workspace, Observed]:
     """Return the controller of Placements; all three see every workspace."""
     placements = scheduling.informer(PLACEMENTS)
-    locations = scheduling.informer(LOCATIONS)
+    locations = scheduling.informer(LOCATIONS, packed=True)
     targets = workload.informer(SYNC_TARGETS, transform=kept_sync_target, packed=True)
     placements.index.add_index(IN, own_cluster)
     placements.index.add_index(LOOKED_AT, wanted_workspace)

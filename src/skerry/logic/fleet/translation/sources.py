@@ -136,6 +136,8 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         content = digest(resource, labelled(copy))
         if not is_never_copied(resource, obj):
             text = bytes(memoryview(orjson.dumps(copy)))
+            if resource == BINDINGS:
+                text = _kept_once(text)
             claim = claim_of(cluster, obj)
     return Record(
         cluster,
