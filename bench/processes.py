@@ -1,7 +1,7 @@
 """Every core: a hub on etcd as one process and as several, GET and create.
 
 How much faster several are is a question about the machine: they need cores of their own beside
-those of etcd and of whoever sends the load. What can be told anywhere is what a request costs, and
+those of etcd and of whoever sends the load. What holds anywhere is what a request costs, and
 whom. A GET costs the process that answers it and nobody else; a create costs the one that answers
 it, and each of the others what it takes to follow the store. Nothing is waited for in turn: there
 is no lock between the processes, so the rate with *n* processes on enough cores is *n* / (answering
