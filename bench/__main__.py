@@ -28,6 +28,7 @@ SUITES = (
     "console",
     "memory",
     "holding",
+    "storm",
     "adversary",
     "revocation",
     "guards",

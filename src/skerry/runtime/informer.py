@@ -245,6 +245,15 @@ class InformerFactory:
             self._running[key] = self._tasks.create_task(self._informers[key].run())
 
 
+def without_managed_fields(obj: Object) -> Object:
+    """Transform for whoever does not ask who wrote which field: that is often half of an object.
+
+    It may be written back: a write that says nothing of managedFields leaves them to the server.
+    """
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
 def _whole(obj: Object) -> Object:
     return obj
 

@@ -61,6 +61,8 @@ class ObservedObjects:
             self.by_place.pop((key.cluster, key.namespace), None)
 
     def _put(self, key: ObjectKey, obj: Object) -> None:
+        # Every workspace has a few, and nobody asks here who wrote which field.
+        obj["metadata"].pop("managedFields", None)
         self.by_place.setdefault((key.cluster, key.namespace), {})[key.name] = obj
 
     async def find(

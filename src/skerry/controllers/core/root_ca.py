@@ -19,7 +19,7 @@ from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
-from skerry.runtime.informer import Handler
+from skerry.runtime.informer import Handler, without_managed_fields
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "root-ca-certificate-publisher-controller"
@@ -116,8 +116,10 @@ def build(
 
     *on_change* is given what to call when the certificate has changed.
     """
-    namespaces = context.factory.informer(NAMESPACES, packed=True)
-    config_maps = context.factory.informer(CONFIG_MAPS, ONLY_ROOT_CAS, packed=True)
+    namespaces = context.factory.informer(NAMESPACES, transform=without_managed_fields, packed=True)
+    config_maps = context.factory.informer(
+        CONFIG_MAPS, ONLY_ROOT_CAS, transform=without_managed_fields, packed=True
+    )
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_namespaces(queue.add))
     config_maps.add_handler(enqueue_on_config_maps(queue.add))

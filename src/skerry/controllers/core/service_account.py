@@ -18,7 +18,7 @@ from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
-from skerry.runtime.informer import Handler
+from skerry.runtime.informer import Handler, without_managed_fields
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "serviceaccount-controller"
@@ -84,8 +84,10 @@ def decide(observed: Observed) -> Plan:
 
 def build(context: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that keeps default ServiceAccounts."""
-    namespaces = context.factory.informer(NAMESPACES, packed=True)
-    accounts = context.factory.informer(SERVICE_ACCOUNTS, ONLY_DEFAULTS, packed=True)
+    namespaces = context.factory.informer(NAMESPACES, transform=without_managed_fields, packed=True)
+    accounts = context.factory.informer(
+        SERVICE_ACCOUNTS, ONLY_DEFAULTS, transform=without_managed_fields, packed=True
+    )
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_namespaces(queue.add))
     accounts.add_handler(enqueue_on_loss(queue.add))

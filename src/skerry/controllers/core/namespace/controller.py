@@ -8,6 +8,7 @@ from skerry.controllers.core.namespace.observe import Observed, Observer
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key
+from skerry.runtime.informer import without_managed_fields
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "namespace-controller"
@@ -17,7 +18,7 @@ _WORKERS = 10
 
 def build(context: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that ends namespaces."""
-    namespaces = context.factory.informer(NAMESPACES, packed=True)
+    namespaces = context.factory.informer(NAMESPACES, transform=without_managed_fields, packed=True)
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_changes(queue.add))
     clock = context.client.clock

@@ -40,6 +40,8 @@ from skerry.logic.fleet.translation.source_generation import recorded_generation
 # The cluster of a watch that shows a kind in all workspaces.
 EVERYWHERE = "*"
 _NO_LABELS: Mapping[str, str] = {}
+# What is larger is somebody's own: it is not found a second time, and would fill what is shared.
+_SHORT, _FEW = 2048, 8
 
 
 class WatchKey(NamedTuple):
@@ -136,7 +138,7 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         content = digest(resource, labelled(copy))
         if not is_never_copied(resource, obj):
             text = bytes(memoryview(orjson.dumps(copy)))
-            if resource == BINDINGS:
+            if resource == BINDINGS and len(text) <= _SHORT:
                 text = _kept_once(text)
             claim = claim_of(cluster, obj)
     return Record(
@@ -151,7 +153,7 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         "deletionTimestamp" in metadata,
         content,
         text,
-        _NO_LABELS if metadata.get("namespace") else metadata.get("labels") or _NO_LABELS,
+        _NO_LABELS if metadata.get("namespace") else _labels(metadata.get("labels")),
         wants_customization(obj),
         customizer_name(obj),
         _lean(resource, obj),
@@ -160,6 +162,19 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         plain,
         recorded_generation(obj) if projected else metadata.get("generation", 0),
     )
+
+
+def _labels(labels: Mapping[str, str] | None) -> Mapping[str, str]:
+    if labels and len(labels) <= _FEW:
+        return _shared_labels(tuple(labels.items()))
+    return labels or _NO_LABELS
+
+
+@lru_cache(maxsize=4096)
+def _shared_labels(labels: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return the labels that equal ones were found as first: bindings of one export have the same
+    in every mailbox."""
+    return dict(labels)
 
 
 def _lean(resource: GroupResource, obj: Object) -> bytes | None:
