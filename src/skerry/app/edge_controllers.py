@@ -183,9 +183,13 @@ def _history_settings(
 ) -> HistorySettings | None:
     from skerry.controllers.edge_scheduler.controller import HistorySettings
 
-    if environment.history.is_off or str(DECISION_RECORDS.group_resource) not in edge.resources:
+    if not _is_recorded(environment, edge):
         return None
     return HistorySettings(environment.history, skerry.__version__, verified)
+
+
+def _is_recorded(environment: EdgeEnvironment, edge: View) -> bool:
+    return not environment.history.is_off and _offers(edge, DECISION_RECORDS)
 
 
 def _offers_grants(edge: View) -> bool:
@@ -226,12 +230,14 @@ async def _mailbox(environment: EdgeEnvironment) -> Runnable:
 async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
     from skerry.controllers.placement_translator import controller as placement_translator
     from skerry.controllers.placement_translator.inputs import Granting, Views
+    from skerry.controllers.placement_translator.object_history import ObjectHistorySettings
 
     edge = await environment.provider_view(_EDGE)
     scheduling = await environment.root_view(_SCHEDULING, quiet=True)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
     workload = await environment.root_view(_WORKLOAD, quiet=True)
     granting = Granting(tenancy.factory, workload.factory)
+    kept = ObjectHistorySettings(environment.history, skerry.__version__)
     views = Views(
         environment.context(environment.following("admin", "")),
         edge.factory,
@@ -240,6 +246,7 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
         granting if _offers_grants(edge) else None,
         edge.exporter if _offers(edge, PLACEMENT_GUARDS) else None,
         _offers(edge, ROLLOUTS, PLACEMENT_REVISIONS, REVISION_CONTENTS),
+        kept if _is_recorded(environment, edge) else None,
     )
     settings = environment.translation
     if environment.concurrency is not None:
@@ -251,12 +258,11 @@ async def _history(environment: EdgeEnvironment) -> Runnable:
     from skerry.controllers.history import controller as history
 
     edge = await environment.provider_view(_EDGE, quiet=True)
-    settings = _history_settings(environment, edge)
     return history.HistoryLoop(
         environment.context(edge.factory),
         environment.history,
         skerry.__version__,
-        is_served=settings is not None,
+        is_served=_is_recorded(environment, edge),
     )
 
 

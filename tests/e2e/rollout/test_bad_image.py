@@ -203,8 +203,8 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         stack.callback(controllers.stop)
         rings = {name: "canary" if name == "e1" else "rest" for name in NAMES}
         inventory = [each for name in NAMES for each in edge(name, ring=rings[name])]
-        hub.install(shell)
         stack.callback(hub.clean)
+        hub.install(shell)
         shell(f"kubectl ws root:imw >/dev/null\n{manifests(*inventory)}")
         edges = stack.enter_context(running_edges(hub, tmp_path / "edges"))
         shop = Shop(shell)

@@ -60,8 +60,8 @@ def test_a_kcp_refuses_nothing_and_nothing_goes_unasked(tmp_path: Path) -> None:
         stack.callback(hub.stop)
         shell = Shell(hub.kubeconfig, tmp_path / "home", ROOT)
         stack.enter_context(controlled(hub, tmp_path))
-        hub.install(shell)
         stack.callback(hub.clean)
+        hub.install(shell)
         _unasked(shell)
 
 
@@ -103,7 +103,7 @@ def _unasked(shell: Shell) -> None:
     # Nobody vouches for who did it, and a record that somebody edits is found.
     story = at("root:shop", "skerry history placement web")
     assert "label env=dr by kubectl-label (unverified)" in story
-    assert "verified" in at("root:shop", "skerry history verify")
+    assert "whole" in at("root:shop", "skerry history verify")
     name = at("root:shop", "kubectl get dr -o name").splitlines()[0]
     at("root:shop", f'kubectl patch {name} --type merge -p \'{{"reason":{{"text":"-"}}}}\'')
     at("root:shop", "skerry history verify", code=3)

@@ -43,6 +43,7 @@ from skerry.controllers.core.namespace import controller as namespace
 from skerry.controllers.placement_translator.controller import PlacementTranslator, build
 from skerry.controllers.placement_translator.events import NAME
 from skerry.controllers.placement_translator.inputs import Granting, Views
+from skerry.controllers.placement_translator.object_history import ObjectHistorySettings
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
@@ -140,6 +141,9 @@ class Hub:
     Faults are for the translator only; ``client`` reaches the hub without them.
     """
 
+    # How what becomes of objects is recorded; None: it is not.
+    history: ObjectHistorySettings | None = None
+
     def __init__(self, seed: int = 1, rates: Rates = NO_FAULTS) -> None:
         self.clock, self.ids = LoopClock(), SeededIds(seed)
         everybody, server_ids = Everybody(), SeededIds(seed + 1)
@@ -227,7 +231,9 @@ class Hub:
             for name in ("tenancy", "workload")
         )
         granting = Granting(space, work)
-        views = Views(context, edge, scheduling, own, granting, provider, has_revisions)
+        views = Views(
+            context, edge, scheduling, own, granting, provider, has_revisions, self.history
+        )
         translator = build(views, chosen)
         async with _unwrapped() as started:
             for part in (edge, scheduling, own, work, recorder):

@@ -16,7 +16,7 @@ from tests.kit.e2e.summaries import binding, manifests
 _ROOT = Path(__file__).parents[3]
 EDGE_API = binding("bind-espw", "root:espw", "edge.kcp.io")
 _KUBERNETES = binding("bind-kubernetes", "root:compute", "kubernetes")
-_BOUND = "kubectl wait --for=jsonpath='{.status.phase}'=Bound apibinding --all"
+_BOUND = "kubectl wait --for=jsonpath='{.status.phase}'=Bound apibinding --all --timeout=110s"
 
 
 class OurHub:
@@ -67,7 +67,7 @@ class ForeignHub:
 
     def clean(self) -> None:
         """Remove what the controllers let go of, while they run."""
-        self._shell("kubectl ws root\nkubectl delete workspace shop imw")
+        self._shell("kubectl ws root\nkubectl delete workspace --ignore-not-found shop imw")
 
     def install(self, shell: Shell) -> None:
         """Make the inventory and the workload workspace, and wait for what they bind."""

@@ -17,7 +17,8 @@ copies that too many would go with. ``inputs`` has the informers, ``marking`` sa
 change touches, ``records`` what handlers read of an object; ``paths`` and ``contents`` read what
 rows wait for. ``controller`` wires it, ``settings`` is what can be chosen.
 
-For placements with a Rollout, ``activity`` knows how busy what they send is, ``cutting`` fixes it
+``object_history`` records what is withheld, and what is sent in another form without a Rollout.
+For placements with one, ``activity`` knows how busy what they send is, ``cutting`` fixes it
 as a revision when it is quiet, ``revision_events`` takes revisions into the tables, and
 ``sweeping`` removes what nobody names.
 

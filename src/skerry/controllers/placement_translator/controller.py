@@ -17,7 +17,12 @@ from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.activity import Activities
 from skerry.controllers.placement_translator.consent import GrantedPlaces
 from skerry.controllers.placement_translator.contents import ContentReader
-from skerry.controllers.placement_translator.cutting import CutExecutor, CutObserver, decide_cut
+from skerry.controllers.placement_translator.cutting import (
+    CutExecutor,
+    CutObserver,
+    decide_cut,
+    manager_at,
+)
 from skerry.controllers.placement_translator.decide import decide
 from skerry.controllers.placement_translator.events import NAME, EventHandlers
 from skerry.controllers.placement_translator.executor import MailboxExecutor
@@ -32,6 +37,14 @@ from skerry.controllers.placement_translator.held import (
 )
 from skerry.controllers.placement_translator.inputs import BY_PLACEMENT, Inputs, Views
 from skerry.controllers.placement_translator.marking import TranslatorTables
+from skerry.controllers.placement_translator.object_history import (
+    HistoryExecutor,
+    HistoryObserver,
+    ObjectHistory,
+    ObjectHistorySettings,
+    ObservedObjects,
+    decide_history,
+)
 from skerry.controllers.placement_translator.observe import Observer
 from skerry.controllers.placement_translator.paths import WorkspacePaths
 from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
@@ -39,10 +52,12 @@ from skerry.controllers.placement_translator.status import (
     PlacementProblems,
     StatusObserver,
     decide_status,
+    withheld_of,
 )
 from skerry.controllers.placement_translator.sweeping import Sweeper
 from skerry.kit.invariant import InvariantError
 from skerry.kit.log import Logger
+from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.logic.fleet.revision.noted import noted
@@ -67,6 +82,7 @@ from skerry.runtime.workqueue import WorkQueue
 
 _STATUS_WORKERS = 4
 _CUT_WORKERS = 4
+_HISTORY_WORKERS = 2
 # Reports of inventory workspaces gather what a burst of changes brings.
 _REPORT_WORKERS = 2
 _REPORT_SECONDS = 0.2
@@ -94,7 +110,7 @@ class PlacementTranslator:
         )
         self.consent = GrantedPlaces()
         self.held = HeldObjects(lambda key: self.consent_queue.add_after(key, _REPORT_SECONDS))
-        self.problems = PlacementProblems(self._enqueue_status)
+        self.problems = PlacementProblems(self._problems_changed)
         self.activities = Activities(context.client.clock.monotonic, self.cut_queue.add_after)
         self._watches = WatchSet()
         # What grants depend on, from the first of them on.
@@ -126,11 +142,18 @@ class PlacementTranslator:
         self._contents = ContentReader(
             views.edge.client, self._handlers.content_read, self.tables.dirty.scopes.is_awaited
         )
+        self.history_queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-history")
+        if views.history is not None:
+            self._handlers.history = ObjectHistory(self.history_queue.add_after)
+            inputs.placements.add_handler(self._handlers.history.placement_changed)
         self._listen()
         announce = (context.recorder or self._recorder).announce
         self._loops = [self._mailbox_loop(), self._status_loop(announce)]
         if inputs.consents is not None:
             self._loops.append(self._report_loop(inputs.consents, announce))
+        if self._handlers.history is not None and views.history is not None:
+            loop = self._history_loop(self._handlers.history, views.history, views.edge.client)
+            self._loops.append(loop)
         # A sweep and a cut are never under way at once.
         self._writing = asyncio.Lock()
         self._sweeper: Sweeper | None = None
@@ -320,6 +343,32 @@ class PlacementTranslator:
             f"{NAME}-revisions", reconciler, self.cut_queue, inputs.all, _CUT_WORKERS
         )
 
+    def _history_loop(
+        self, history: ObjectHistory, settings: ObjectHistorySettings, client: Client
+    ) -> Controller[Any, Any]:
+        context, inputs, tables = self._context, self._inputs, self.tables
+        observer = HistoryObserver(
+            client,
+            history,
+            settings.limits,
+            lambda ref: inputs.placements.index.get(Key(ref.cluster, "", ref.name)),
+            lambda ref: withheld_of(self.problems, ref, list(self._mailboxes_of(ref))),
+            lambda ref: len(tables.route.destination.of(ref)),
+            lambda cluster, item: manager_at(context.client, tables, cluster, item),
+        )
+        executor = HistoryExecutor(
+            history, client, NAME, metrics=context.metrics, dry_run=context.dry_run
+        )
+        maker, clock = Maker(NAME, settings.version), client.clock
+        reconciler: Reconciler[ObjectRef, ObservedObjects] = Reconciler(
+            observer.observe,
+            lambda observed: decide_history(observed, maker, clock.now()),
+            executor,
+        )
+        return context.controller(
+            f"{NAME}-history", reconciler, self.history_queue, inputs.all, _HISTORY_WORKERS
+        )
+
     def _new_sweeper(self, client: Client, rollouts: Informer) -> Sweeper:
         context, slices = self._context, self._inputs.slices
         executor = Executor(client, NAME, metrics=context.metrics, dry_run=context.dry_run)
@@ -334,6 +383,8 @@ class PlacementTranslator:
     async def run(self) -> None:
         """Translate until cancelled; may be run again afterwards, as leadership comes and goes."""
         self.held.forget_released()
+        if self._handlers.history is not None:
+            self._handlers.history.clear()
         self.guards.start()
         self.tables.dirty.enqueue_all()
         for placement in self.tables.route:
@@ -408,6 +459,11 @@ class PlacementTranslator:
         live = self._config(cluster) if cluster is not None else None
         note = difference.note(difference.desired.at(mailbox), live)
         return "" if live is None or noted(live) == note else note
+
+    def _problems_changed(self, placement: ObjectRef) -> None:
+        self._enqueue_status(placement)
+        if self._handlers.history is not None:
+            self._handlers.history.problems_changed(placement)
 
     def _enqueue_status(self, placement: ObjectRef) -> None:
         self.status_queue.add_after(placement, self._settings.status_delay_seconds)

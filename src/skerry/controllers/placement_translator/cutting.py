@@ -23,7 +23,7 @@ from skerry.api.errors import ApiError
 from skerry.api.kcp.revisions import MAX_CAUSES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.activity import Activities
 from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.logic.fleet.placement.records import is_being_deleted
@@ -164,16 +164,27 @@ class CutObserver:
 
     async def _attributed(self, placement: ObjectRef, cause: Cause) -> Cause:
         """Return a cause with the manager of the change, if that can be read."""
-        served = self._tables.workspaces.served(placement.cluster, cause.item.group_resource)
-        if not cause.resource_version or served is None or not served.versions:
+        if not cause.resource_version:
             return cause
-        gvr = GroupVersionResource(cause.item.group, served.versions[0], cause.item.resource)
-        client = self._client.for_cluster(placement.cluster)
-        try:
-            found = await client.get(gvr, cause.item.name, cause.item.namespace, metadata_only=True)
-        except (ApiError, TransportError):
-            return cause
-        return cause._replace(manager=last_manager(found))
+        found = await manager_at(self._client, self._tables, placement.cluster, cause.item)
+        return cause._replace(manager=found)
+
+
+async def manager_at(
+    client: Client, tables: TranslatorTables, cluster: ClusterName, item: ObjectRef
+) -> str:
+    """Return the field manager that changed a source last, if that can be read."""
+    served = tables.workspaces.served(cluster, item.group_resource)
+    if served is None or not served.versions:
+        return ""
+    gvr = GroupVersionResource(item.group, served.versions[0], item.resource)
+    try:
+        found = await client.for_cluster(cluster).get(
+            gvr, item.name, item.namespace, metadata_only=True
+        )
+    except (ApiError, TransportError):
+        return ""
+    return last_manager(found)
 
 
 def decide_cut(observed: ObservedCut) -> CutPlan:

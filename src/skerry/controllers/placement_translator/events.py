@@ -392,6 +392,7 @@ class EventHandlers(RevisionEvents):
         cluster, item = about.cluster, records.ref(about)
         if self._activities:
             self._touch_sending(cluster, item, old, new)
+        self._record_revision(records, item, old, new)
         if self._workspaces.records(cluster, item.group_resource) is not records:
             # The same objects at another version, or another kind of the same name.
             self._mark_item(cluster, item)

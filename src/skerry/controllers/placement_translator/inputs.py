@@ -20,6 +20,7 @@ from skerry.api.edge import (
 from skerry.api.kcp.resources import API_RESOURCE_SCHEMAS, LOCATIONS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
+from skerry.controllers.placement_translator.object_history import ObjectHistorySettings
 from skerry.controllers.placement_translator.records import slice_owner
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
@@ -48,7 +49,7 @@ class Views:
     LocationGrants depend on; without it there are no grants. ``exporter`` is the logical cluster of
     the provider workspace, whose PlacementGuards are for all; None: there can be none.
     ``has_revisions``: the edge export offers Rollouts and revisions. Where it does not, as one of a
-    previous version, there are none.
+    previous version, there are none. ``history``: None where no decisions are recorded.
     """
 
     everywhere: ControllerContext
@@ -58,6 +59,7 @@ class Views:
     granting: Granting | None = None
     exporter: ClusterName | None = None
     has_revisions: bool = True
+    history: ObjectHistorySettings | None = None
 
 
 class Inputs:

@@ -13,6 +13,7 @@ from skerry.api.edge import Mailbox
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.activity import Activities
+from skerry.controllers.placement_translator.object_history import ObjectHistory
 from skerry.logic.fleet.revision.manifest import Manifest
 from skerry.logic.fleet.translation.categories import BINDINGS
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
@@ -43,6 +44,8 @@ class Marking:
         self._dirty = tables.dirty
         self._revisions = tables.revisions
         self._activities = activities
+        # Where what is sent is recorded; None where nothing is.
+        self.history: ObjectHistory | None = None
 
     def mark(self, mailbox: Mailbox, items: Iterable[ObjectRef]) -> None:
         """Have rows evaluated; those of a mailbox that is not there are when it appears."""

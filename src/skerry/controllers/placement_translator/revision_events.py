@@ -8,13 +8,14 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.placement_translator.marking import Marking
 from skerry.controllers.placement_translator.records import is_source
+from skerry.logic.fleet.history.objects import Sent
 from skerry.logic.fleet.revision.cut import settle_of
 from skerry.logic.fleet.revision.manifest import content_digest
 from skerry.logic.fleet.revision.objects import read_page
 from skerry.logic.fleet.translation.desired import DEFINING
 from skerry.logic.fleet.translation.held import revisions_of
 from skerry.logic.fleet.translation.route import destinations_of
-from skerry.logic.fleet.translation.sources import Record
+from skerry.logic.fleet.translation.sources import Record, Records
 from skerry.logic.fleet.translation.workspaces import Scope, revision_scope
 from skerry.runtime.client import cluster_of
 
@@ -80,6 +81,26 @@ class RevisionEvents(Marking):
         """Have rows evaluated again that wait for something that is there, or known not to be."""
         self._dirty.complete(scope)
         self._dirty.incomplete(scope)
+
+    def _record_revision(
+        self, records: Records, item: ObjectRef, old: Record | None, new: Record | None
+    ) -> None:
+        """Have it recorded that placements without a Rollout send something else."""
+        about = new or old
+        # What is read at the start has not changed, whatever there was before.
+        if self.history is None or about is None or not self._is_read(records):
+            return
+        start = old.digest.hex() if old is not None and old.is_source else ""
+        to = new.digest.hex() if new is not None and new.is_source else ""
+        if start != to:
+            settle = self._activities.settle
+            senders = [
+                each for each in self._route.sending(about.cluster, item) if settle(each) is None
+            ]
+            self.history.revised(senders, item, Sent(start, to, about.resource_version))
+
+    def _is_read(self, records: Records) -> bool:
+        return bool(self._dirty.scopes.is_complete(records.key))
 
     def _touch_sending(
         self, cluster: ClusterName, item: ObjectRef, old: Record | None, new: Record | None

@@ -19,6 +19,7 @@ from skerry.controllers.placement_translator.guards import ReleasePlan, newly_ch
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.guards.book import OBJECTS, Book, status_with
+from skerry.logic.fleet.history.objects import Because, Withheld, key_of
 from skerry.logic.fleet.translation.merging import COMPROMISES, CONFLICTS, PlacementProblem
 from skerry.logic.fleet.translation.selected import what_of
 from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
@@ -156,6 +157,25 @@ class StatusObserver:
         except SelectorError as error:
             malformed = str(error)
         return StatusObserved(placement, self._problems.of(name), malformed, self._book(name))
+
+
+def withheld_of(
+    problems: PlacementProblems, placement: ObjectRef, mailboxes: Sequence[Mailbox]
+) -> Withheld | None:
+    """Return which objects of a placement are not on their way; None while nobody knows.
+
+    Of several reasons for one object the first counts, in their order.
+    """
+    if not problems.is_complete(mailboxes):
+        return None
+    found: dict[tuple[str, str, str, str], Because] = {}
+    ordered = sorted(
+        problems.of(placement).items(), key=lambda each: (each[0][1], each[0][0].reason)
+    )
+    for (problem, item), met in ordered:
+        if problem.reason not in COMPROMISES:
+            found.setdefault(key_of(item), Because(problem.reason, problem.message, len(set(met))))
+    return found
 
 
 def decide_status(observed: StatusObserved, now: datetime) -> Plan:

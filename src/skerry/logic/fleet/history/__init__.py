@@ -4,7 +4,8 @@
 * ``packing``: sets of destinations, and whole states, as short text.
 * ``fold``: the state at a time, from the newest checkpoint before it; ``compare``: two states.
 * ``difference``: what a plan for slices decides, as decisions; ``reasons``: why somebody came or
-  went; ``audit``: who deleted what caused it. ``observations``: what edges made of a revision.
+  went; ``audit``: who deleted what caused it. ``observations``: what edges made of a revision;
+  ``objects``: what became of single objects.
 * ``chain``: whether records follow each other without a gap.
 * ``retention``: what may be dropped, and which checkpoint must stand first.
 * ``text``: the story as a table; ``times``: the times that people write.

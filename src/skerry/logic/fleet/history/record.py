@@ -98,7 +98,10 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about some destinations at once. ``everybody``: all that there were."""
+    """What was decided about some destinations at once.
+
+    ``everybody``: all that there were; ``count``: how many, where nobody keeps which.
+    """
 
     change: Change
     standings: tuple[Standing, ...]
@@ -109,6 +112,7 @@ class Decision:
     to: int | None = None
     item: Item | None = None
     everybody: int | None = None
+    count: int = 0
 
 
 class Order(NamedTuple):
@@ -247,7 +251,7 @@ def _destinations(page: _Page) -> dict[str, Any]:
     decision, standings = page.decision, page.standings
     if decision.everybody is not None:
         return {"count": decision.everybody, "all": True}
-    found: dict[str, Any] = {"count": len(standings)}
+    found: dict[str, Any] = {"count": len(standings) or decision.count}
     if decision.change == "Checkpoint":
         return {**found, "state": packed_state(standings)}
     slots = [each.slot for each in standings if each.slot is not None]

@@ -123,6 +123,8 @@ def why(obj: Mapping[str, Any]) -> str:
     item = obj.get("object")
     if item:
         name = "/".join(filter(None, (item.get("namespace"), item.get("name"))))
+        if name in text:
+            return text  # it says which
         return f"{item.get('resource', '')} {name}: {text}"
     return text
 
