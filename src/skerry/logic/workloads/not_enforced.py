@@ -51,7 +51,6 @@ def _is_made_by_the_server(obj: Raw) -> bool:
 _NETWORKING, _ADMISSION = "networking.k8s.io", "admissionregistration.k8s.io"
 _FLOW = "flowcontrol.apiserver.k8s.io"
 _SERVICES = GroupVersionResource("", "v1", "services")
-_WEBHOOKS = "webhooks are not called"
 _FLOWS = "requests are limited by user, whatever it says"
 
 TABLE: Final = (
@@ -103,16 +102,6 @@ TABLE: Final = (
         "no storage drivers run; volumes are local",
     ),
     Row(
-        GroupVersionResource(_ADMISSION, "v1", "mutatingwebhookconfigurations"),
-        "MutatingWebhookConfiguration",
-        _WEBHOOKS,
-    ),
-    Row(
-        GroupVersionResource(_ADMISSION, "v1", "validatingwebhookconfigurations"),
-        "ValidatingWebhookConfiguration",
-        _WEBHOOKS,
-    ),
-    Row(
         GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices"),
         "APIService",
         "requests are not passed on to other API servers",
@@ -137,6 +126,8 @@ TABLE: Final = (
 FORMERLY: Final = (
     GroupVersionResource("policy", "v1", "poddisruptionbudgets"),
     GroupVersionResource("", "v1", "replicationcontrollers"),
+    GroupVersionResource(_ADMISSION, "v1", "mutatingwebhookconfigurations"),
+    GroupVersionResource(_ADMISSION, "v1", "validatingwebhookconfigurations"),
 )
 KINDS: Final = tuple(dict.fromkeys([*(row.gvr for row in TABLE), *FORMERLY]))
 

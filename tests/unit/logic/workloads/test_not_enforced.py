@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import NOT_ENFORCED
+from skerry.api.kinds import GroupVersionResource
 from skerry.logic.machinery.builtin import builtin_resources
 from skerry.logic.machinery.conditions import find_condition
 from skerry.logic.machinery.plan import Plan
-from skerry.logic.workloads.not_enforced import REASON, TABLE, Row, decide
+from skerry.logic.workloads.not_enforced import FORMERLY, REASON, TABLE, Row, decide
 from tests.kit.workloads import Objects
 
 NOW, LATER = "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"
@@ -85,3 +86,17 @@ def test_what_the_server_makes_for_itself_and_what_goes_is_let_be() -> None:
     policy = TABLE[0]
     objects.put(policy.gvr.resource, {"metadata": {"name": "x", "deletionTimestamp": NOW}})
     assert not step(objects, policy)
+
+
+@pytest.mark.parametrize("gvr", FORMERLY, ids=lambda gvr: gvr.resource)
+def test_what_is_acted_upon_by_now_loses_the_mark_of_earlier_versions(
+    gvr: GroupVersionResource,
+) -> None:
+    notes = {NOT_ENFORCED: "webhooks are not called", "kept": "yes"}
+    objects = Objects()
+    objects.put(gvr.resource, {"metadata": {"name": "x", "annotations": notes}})
+    (found,) = objects.of(gvr.resource)
+    objects.apply(decide(gvr, found, NOW))
+    (after,) = objects.of(gvr.resource)
+    assert after["metadata"]["annotations"] == {"kept": "yes"}
+    assert not decide(gvr, after, NOW)

@@ -241,6 +241,16 @@ def _none() -> Optional_:
     return NONE
 
 
+@declare("_[_]", "(optional(list(T)), int) optional(T)", "(optional(map(K, V)), K) optional(V)")
+def _optional_entry(found: Optional_, key: Any) -> Optional_:
+    """What is indexed once it is an optional is one, too: ``a[?i][0]`` is as ``a[?i][?0]``."""
+    if not found.present:
+        return NONE
+    if isinstance(found.value, dict):
+        return Optional_(found.value[key]) if key in found.value else NONE
+    return Optional_(found.value[key]) if 0 <= key < len(found.value) else NONE
+
+
 @declare("hasValue", "optional(T).() bool")
 def _has_value(value: Optional_) -> bool:
     return value.present
