@@ -109,8 +109,15 @@ class AggregatedServers:
 
     async def resources(self, version: AggregatedVersion) -> Mapping[str, Any]:
         """Return what a server says it serves; ``Unreachable`` says why it does not."""
-        address, port = await self._where(version)
         path = f"/apis/{version.group_version.group}/{version.group_version.version}"
+        return await self._document(version, path)
+
+    async def swagger(self, version: AggregatedVersion) -> Mapping[str, Any]:
+        """Return what a server says of itself in OpenAPI v2; ``Unreachable`` as above."""
+        return await self._document(version, "/openapi/v2")
+
+    async def _document(self, version: AggregatedVersion, path: str) -> Mapping[str, Any]:
+        address, port = await self._where(version)
         url = f"https://{address}:{port}{path}"
         limits = Limits(1, _DISCOVERY_SECONDS, _DISCOVERY_SECONDS, answer_bytes=_DISCOVERY_BYTES)
         transport = self._transport(version, address, port, limits)
@@ -241,10 +248,16 @@ async def run_aggregation(
     """Keep up what is known of aggregated servers, until cancelled."""
 
     async def probe(version: AggregatedVersion) -> str:
+        place = version.group_version
         try:
-            apis.learned[version.group_version] = await servers.resources(version)
+            found = await servers.resources(version)
         except (Unreachable, OSError, ValueError) as error:
             return str(error)
+        if apis.learned.get(place) != found or place not in apis.described:
+            # It need not describe itself to be of use.
+            with contextlib.suppress(Unreachable, OSError, ValueError):
+                apis.describe(place, await servers.swagger(version))
+        apis.learned[place] = found
         return ""
 
     factory = InformerFactory(client, ids=ids)

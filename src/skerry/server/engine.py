@@ -155,7 +155,7 @@ class Aggregated(Protocol):
     ) -> Answer | None:
         """Answer what is theirs; None for what is not."""
 
-    def with_index(self, answer: Answer, types: TypeSet) -> Answer:
+    def with_others(self, path: str, answer: Answer, types: TypeSet) -> Answer:
         """Return the index of OpenAPI documents with theirs in it."""
 
 
@@ -376,8 +376,8 @@ class Engine:
         answer = await self._documents.answer(path, types, request, user)
         if answer is None:
             raise _nothing_at(path, types)
-        if path == "/openapi/v3" and self._handlers.aggregated is not None:
-            return self._handlers.aggregated.with_index(answer, types)
+        if path.startswith("/openapi/") and self._handlers.aggregated is not None:
+            return self._handlers.aggregated.with_others(path, answer, types)
         return answer
 
     def _reads_only(self, path: str, types: TypeSet) -> bool:

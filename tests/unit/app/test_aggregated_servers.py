@@ -42,6 +42,27 @@ RESOURCES = {
         {"name": "pandas/status", "namespaced": True, "kind": "Panda", "verbs": ["get"]},
     ],
 }
+PANDA = "com.example.zoo.v1.Panda"
+SWAGGER = {
+    "swagger": "2.0",
+    "info": {"title": "zoo", "version": "1"},
+    "paths": {
+        "/apis/zoo.example.com/v1/pandas": {
+            "get": {
+                "responses": {
+                    "200": {"description": "OK", "schema": {"$ref": f"#/definitions/{PANDA}"}}
+                }
+            }
+        },
+        "/apis/apps/v1/deployments": {"get": {"responses": {}}},
+        "/version/": {"get": {"responses": {}}},
+    },
+    "definitions": {
+        PANDA: {"type": "object", "properties": {"eats": {"$ref": "#/definitions/Bamboo"}}},
+        "Bamboo": {"type": "string"},
+        "Unused": {"type": "string"},
+    },
+}
 
 
 @dataclass
@@ -57,6 +78,8 @@ class Zoo:
         self.asked.append(request)
         if request.path == "/apis/zoo.example.com/v1":
             return Response(body=orjson.dumps(RESOURCES))
+        if request.path == "/openapi/v2":
+            return Response(body=orjson.dumps(SWAGGER))
         if request.path.endswith("/stream"):
             return Upgrade(self.echo, 101, "", (("X-Zoo", "yes"),), protocol="zoo/1")
         if "watch" in request.query:
@@ -175,7 +198,7 @@ async def test_requests_are_passed_on_with_the_name_of_who_asks(tmp_path: Path) 
         seen = other.asked[-1]
         assert (seen.path, seen.query_string) == (path.partition("?")[0], "limit=5")
         assert seen.headers["x-remote-user"] == "kubernetes-admin"
-        groups = set(seen.headers["x-remote-group"].split(", "))
+        groups = set(seen.headers["x-remote-group"].split("\n"))
         assert groups == {"system:masters", "system:authenticated"}
         assert "authorization" not in seen.headers
         trust = await server.client.get(
@@ -210,6 +233,18 @@ async def test_watches_large_answers_and_upgrades_pass_through(tmp_path: Path) -
             assert b"x-zoo: yes" in answer.lower()
             writer.write(b"hello")
             assert await reader.readexactly(5) == b"HELLO"
+
+
+async def test_what_others_describe_joins_our_description(tmp_path: Path) -> None:
+    async with zoo() as other, plain(tmp_path) as server:
+        before = await server.ask("/openapi/v2")
+        await server.register(other)
+        await server.condition("Passed")
+        found = await server.ask("/openapi/v2")
+        assert found["paths"].keys() - before["paths"].keys() == {"/apis/zoo.example.com/v1/pandas"}
+        assert found["definitions"].keys() - before["definitions"].keys() == {PANDA, "Bamboo"}
+        path = "/apis/apps/v1/namespaces/{namespace}/deployments"
+        assert found["paths"][path] == before["paths"][path]
 
 
 async def test_what_others_serve_is_in_the_documents(tmp_path: Path) -> None:

@@ -190,6 +190,51 @@ def with_discovery(
     return {**document, "items": list(items.values())}
 
 
+def own_part(swagger: Mapping[str, Any], home: GroupVersion) -> dict[str, dict[str, Any]]:
+    """Return of another server's ``/openapi/v2`` what is about *home*: paths, and the definitions
+    that they lead to. Whatever is not as it should be is left out."""
+    paths, definitions = swagger.get("paths"), swagger.get("definitions")
+    if not isinstance(paths, dict) or not isinstance(definitions, dict):
+        return {"paths": {}, "definitions": {}}
+    prefix = f"/apis/{home.group}/{home.version}/"
+    own = {path: item for path, item in paths.items() if f"{path}/".startswith(prefix)}
+    found: dict[str, Any] = {}
+    left = list(_references(own))
+    while left:
+        name = left.pop()
+        if name in definitions and name not in found:
+            found[name] = definitions[name]
+            left += _references(found[name])
+    return {"paths": own, "definitions": found}
+
+
+def with_swagger(
+    document: dict[str, Any], parts: Iterable[Mapping[str, Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """Return our ``/openapi/v2`` with *parts* of other servers; what both describe is ours."""
+    merged = {**document}
+    for name in ("paths", "definitions"):
+        theirs: dict[str, Any] = {}
+        for part in parts:
+            theirs |= part[name]
+        merged[name] = {**theirs, **document[name]}
+    return merged
+
+
+def _references(value: Any) -> Iterable[str]:
+    """Yield the names of the definitions that a part of a document leads to."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            reference = each.get("$ref")
+            if isinstance(reference, str):
+                yield reference.removeprefix("#/definitions/")
+            left += each.values()
+        elif isinstance(each, list):
+            left += each
+
+
 def _resources(listed: Mapping[str, Any], home: GroupVersion) -> list[dict[str, Any]]:
     """Return the resources of an ``APIResourceList`` as aggregated discovery has them."""
     found: dict[str, dict[str, Any]] = {}

@@ -38,7 +38,11 @@ class Named(NamedTuple):
 
 
 def named(settings: FrontProxySettings, headers: Mapping[str, str]) -> Named | None:
-    """Return the user that *headers* name, if any; a header that came twice has two lines."""
+    """Return the user that *headers* name, if any.
+
+    A header that came twice has two lines. One of another name than ``X-Remote-…`` comes with its
+    values joined by commas; it names as many groups.
+    """
     names = (headers.get(name, "").partition("\n")[0].strip() for name in settings.username_headers)
     name = next(filter(None, names), "")
     if not name:
@@ -46,7 +50,7 @@ def named(settings: FrontProxySettings, headers: Mapping[str, str]) -> Named | N
     groups = (
         group
         for header in settings.group_headers
-        for group in headers.get(header, "").split("\n")
+        for group in _values(header, headers.get(header, ""))
         if group
     )
     extra: dict[str, tuple[str, ...]] = {}
@@ -54,5 +58,9 @@ def named(settings: FrontProxySettings, headers: Mapping[str, str]) -> Named | N
         for prefix in settings.extra_prefixes:
             if header.startswith(prefix) and len(header) > len(prefix):
                 key = unquote(header.removeprefix(prefix)).lower()
-                extra[key] = (*extra.get(key, ()), *value.split("\n"))
+                extra[key] = (*extra.get(key, ()), *_values(header, value))
     return Named(name, tuple(groups), extra)
+
+
+def _values(header: str, value: str) -> list[str]:
+    return value.split("\n" if header.startswith("x-remote-") else ", ")

@@ -16,16 +16,19 @@ import orjson
 from skerry.api.errors import MethodNotAllowed
 from skerry.api.keys import PLAIN
 from skerry.api.kinds import GroupVersion
-from skerry.logic.machinery import discovery
+from skerry.logic.machinery import discovery, openapi
 from skerry.logic.machinery.aggregation import (
     AggregatedVersion,
     aggregated_version,
     forwarded,
     group_document,
     identity_lines,
+    own_part,
     with_discovery,
     with_groups,
+    with_swagger,
 )
+from skerry.logic.machinery.builtin import definitions
 from skerry.server.catalogue import TypeSet
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Request, Response
@@ -66,6 +69,9 @@ class AggregatedApis:
         self.services = ObservedObjects(*TYPE)
         # What each said last of its resources, whoever asked.
         self.learned: dict[GroupVersion, Mapping[str, Any]] = {}
+        # What each says of itself in OpenAPI v2, and our document with that, by form.
+        self.described: dict[GroupVersion, Mapping[str, Mapping[str, Any]]] = {}
+        self._merged: dict[str, tuple[tuple[object, ...], bytes]] = {}
 
     def versions(self, types: TypeSet) -> dict[GroupVersion, AggregatedVersion]:
         """Return what others serve, apart from what we serve ourselves."""
@@ -76,11 +82,24 @@ class AggregatedApis:
                 found[version.group_version] = version
         return found
 
+    def describe(self, place: GroupVersion, swagger: Mapping[str, Any]) -> None:
+        """Take what another server says in OpenAPI v2; nothing, where that cannot be passed on."""
+        try:
+            part = own_part(swagger, place)
+            openapi.swagger_protobuf({"swagger": "2.0", "info": {}, **part})
+        except (TypeError, AttributeError, KeyError, ValueError, RecursionError):
+            part = {"paths": {}, "definitions": {}}
+        self.described[place] = part
+
     async def answer(
         self, request: Request, info: RequestInfo, user: User, types: TypeSet
     ) -> Answer | None:
         """Answer a request that another server is asked for; None for any other."""
         path = info.path
+        if path == "/openapi/v2" and self.described:
+            # Ours may be as the client knows it, and theirs not.
+            kept = ((name, value) for name, value in request.headers.items())
+            request.headers = {name: value for name, value in kept if name != "if-none-match"}
         if not path.startswith(("/apis", "/openapi/v3")):
             return None
         versions = self.versions(types)
@@ -94,12 +113,41 @@ class AggregatedApis:
         version = versions.get(GroupVersion(parts[1], parts[2]))
         return None if version is None else await self._passed(request, info, user, version)
 
-    def with_index(self, answer: Answer, types: TypeSet) -> Answer:
-        """Return the index of OpenAPI documents with those that available servers have."""
+    def with_others(self, path: str, answer: Answer, types: TypeSet) -> Answer:
+        """Return an OpenAPI document with what available servers add to it."""
         versions = [each for each in self.versions(types).values() if each.is_available]
         if not versions or not isinstance(answer, Response) or not isinstance(answer.body, bytes):
             return answer
-        index = orjson.loads(answer.body)
+        if path == "/openapi/v2":
+            return self._with_swagger(answer, types, versions)
+        if path == "/openapi/v3":
+            return self._with_index(answer, answer.body, versions)
+        return answer
+
+    def _with_swagger(
+        self, answer: Response, types: TypeSet, versions: Sequence[AggregatedVersion]
+    ) -> Response:
+        places = [each.group_version for each in versions]
+        parts = [self.described[place] for place in places if place in self.described]
+        if not parts:
+            return answer
+        # Merging takes longer than most requests: once for each state of all of them.
+        state = (types, *map(id, parts))
+        known = self._merged.get(answer.content_type)
+        if known is None or known[0] != state:
+            ours = openapi.swagger(types.resources, definitions())
+            merged = with_swagger(ours, parts)
+            protobuf = answer.content_type == openapi.SWAGGER_PROTOBUF_TYPES[0]
+            made = openapi.swagger_protobuf(merged) if protobuf else dump(merged)
+            known = self._merged[answer.content_type] = (state, made)
+        etag = ("ETag", f'"{discovery.content_hash(known[1])}"')
+        headers = [each for each in answer.headers if each[0] != "ETag"]
+        return Response(answer.status, known[1], answer.content_type, (*headers, etag))
+
+    def _with_index(
+        self, answer: Response, body: bytes, versions: Sequence[AggregatedVersion]
+    ) -> Response:
+        index = orjson.loads(body)
         for each in versions:
             path = f"apis/{each.group_version.group}/{each.group_version.version}"
             index["paths"][path] = {"serverRelativeURL": f"/openapi/v3/{path}"}
@@ -132,6 +180,7 @@ class AggregatedApis:
     def _forget_others(self, versions: Mapping[GroupVersion, AggregatedVersion]) -> None:
         for gone in self.learned.keys() - versions.keys():
             del self.learned[gone]
+            self.described.pop(gone, None)
 
     async def _openapi(
         self,

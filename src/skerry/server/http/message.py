@@ -27,7 +27,7 @@ class Peer(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct):
     """One HTTP request, fully read. Header names are lower case; ``path`` is percent-decoded.
 
-    A header sent several times has its values joined by ", "; of the impersonation headers,
+    A header sent several times has its values joined by ", "; of the headers that name users,
     whose values may hold commas, by a line break. ``impersonator`` is set by authentication when
     the user it returned is one that somebody else asked to act as.
     """

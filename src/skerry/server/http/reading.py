@@ -53,6 +53,8 @@ _NEVER_KNOWN = frozenset(
 _KNOWN_VERSIONS = frozenset(("1.1", "1.0"))
 # Of these a second value is an attack or a mistake; Go's server refuses or ignores it as well.
 _SINGLE = frozenset(("host",))
+# Headers that name users and groups, one each.
+_ONE_BY_ONE = ("impersonate-", "x-remote-")
 _FIRST_COUNTS = frozenset(("authorization", "content-type", "expect"))
 
 _NAMES = FieldNames()
@@ -359,11 +361,11 @@ class RequestReader:
 def _repeated(name: str, first: str, second: str) -> str:
     """Return what a header given twice means.
 
-    Impersonation headers are lists whose items may hold commas, so a line break, which no value
-    can hold, joins them; others are comma lists by RFC 9110.
+    Those that name users and groups have items that may hold commas, so a line break, which no
+    value can hold, joins them; others are comma lists by RFC 9110.
     """
     if name in _SINGLE:
         raise BadRequest(f"malformed HTTP request: repeated {name} header")
     if name in _FIRST_COUNTS:
         return first
-    return f"{first}\n{second}" if name.startswith("impersonate-") else f"{first}, {second}"
+    return f"{first}\n{second}" if name.startswith(_ONE_BY_ONE) else f"{first}, {second}"

@@ -12,8 +12,8 @@ SETTINGS = FrontProxySettings(
 
 
 def test_the_first_header_that_is_there_names_the_user() -> None:
-    found = named(SETTINGS, {"x-user": "jane", "x-group": "b", "x-remote-group": "a\nc"})
-    assert found == ("jane", ("a", "c", "b"), {})
+    found = named(SETTINGS, {"x-user": "jane", "x-group": "b, d", "x-remote-group": "a\nc, e"})
+    assert found == ("jane", ("a", "c, e", "b", "d"), {})
     both = named(SETTINGS, {"x-user": "jane", "x-remote-user": "joe\nnobody"})
     assert both is not None
     assert both.name == "joe"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from skerry.api.kinds import GroupVersion
 from skerry.logic.machinery.aggregation import AggregatedVersion
 from skerry.server.aggregation.apis import AggregatedApis, Asked
 from skerry.server.http.message import Answer, Response
@@ -83,3 +86,23 @@ async def test_without_aggregation_an_api_service_is_data() -> None:
         assert (await server.get("/apis/zoo.example.com/v1/pandas")).status == 404
         names = {each["name"] for each in (await server.get("/apis")).body["groups"]}
         assert "zoo.example.com" not in names
+
+
+@pytest.mark.parametrize(
+    "swagger",
+    [
+        {},
+        {"paths": [], "definitions": {}},
+        {"paths": {"/apis/zoo.example.com/v1/a": 1}, "definitions": {}},
+        {"paths": {"/apis/zoo.example.com/v1/a": {"get": {"responses": []}}}, "definitions": {}},
+        {
+            "paths": {"/apis/zoo.example.com/v1/a": {"x": {"$ref": "#/definitions/D"}}},
+            "definitions": {"D": {"properties": [1], "$ref": 5}},
+        },
+    ],
+)
+def test_a_description_that_is_none_counts_as_nothing(swagger: dict[str, Any]) -> None:
+    apis = AggregatedApis(Recorder())
+    place = GroupVersion("zoo.example.com", "v1")
+    apis.describe(place, swagger)
+    assert set(apis.described[place]) == {"paths", "definitions"}

@@ -19,7 +19,12 @@ from skerry.server.security.pki import Authority, Credential, new_ca
 from skerry.server.security.tls import client_context
 
 PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-JANE = {"X-Remote-User": "jane", "X-Remote-Group": "readers", "X-Remote-Extra-Scope": "all"}
+JANE = {
+    "X-Remote-User": "jane",
+    # Twice, as proxies send it.
+    "X-Remote-Group": "readers\r\nX-Remote-Group: a, b",
+    "X-Remote-Extra-Scope": "all",
+}
 
 
 class Proxied:
@@ -70,7 +75,7 @@ async def test_a_proxy_says_who_asks(tmp_path: Path) -> None:
         assert status == 201
         user = found["status"]["userInfo"]
         assert user["username"] == "jane"
-        assert user["groups"] == ["readers", "system:authenticated"]
+        assert user["groups"] == ["readers", "a, b", "system:authenticated"]
         assert user["extra"] == {"scope": ["all"]}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from skerry.logic.machinery.openapi.v2 import (
     SWAGGER_PROTOBUF_TYPES,
+    swagger,
     swagger_document,
     swagger_document_protobuf,
 )
+from skerry.logic.machinery.openapi.v2_protobuf import swagger_protobuf
 from skerry.logic.machinery.openapi.v3 import (
     document_path,
     fingerprint,
@@ -20,6 +22,8 @@ __all__ = [
     "fingerprint",
     "group_version_document",
     "index",
+    "swagger",
     "swagger_document",
     "swagger_document_protobuf",
+    "swagger_protobuf",
 ]

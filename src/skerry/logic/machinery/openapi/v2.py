@@ -47,19 +47,22 @@ def swagger_document(
     resources: Sequence[Resource], definitions: Definitions, server_version: str = "unversioned"
 ) -> bytes:
     """Return the document at ``/openapi/v2``, as JSON."""
-    return orjson.dumps(_swagger(resources, definitions, server_version))
+    return orjson.dumps(swagger(resources, definitions, server_version))
 
 
 def swagger_document_protobuf(
     resources: Sequence[Resource], definitions: Definitions, server_version: str = "unversioned"
 ) -> bytes:
     """Return the same document as protobuf, the only form client-go asks for."""
-    return swagger_protobuf(_swagger(resources, definitions, server_version))
+    return swagger_protobuf(swagger(resources, definitions, server_version))
 
 
-def _swagger(
-    resources: Sequence[Resource], definitions: Definitions, server_version: str
+def swagger(
+    resources: Sequence[Resource],
+    definitions: Definitions,
+    server_version: str = "unversioned",
 ) -> dict[str, Any]:
+    """Return the same document, as it is before it is written down."""
     paths = _paths(resources)
     custom: dict[str, Any] = {}
     for resource in resources:
