@@ -70,8 +70,9 @@ fmt: $(STAMP) ## Format and sort imports
 	$(BIN)/ruff format src tests bench requirements
 	$(BIN)/ruff check --fix-only --quiet src tests bench requirements
 
-sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), and decisions over many clusters
+sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), of histories of edges, and decisions over many clusters
 	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q -n $(SIM_WORKERS) --dist worksteal --timeout 600 tests/sim
+	SKERRY_HISTORIES=$(SIM_SEEDS) $(BIN)/python -m pytest -q --timeout 600 tests/unit/logic/fleet/console
 	SKERRY_AGREEMENT_EXAMPLES=$(AGREEMENT_EXAMPLES) $(BIN)/python -m pytest -q tests/unit/scheduler -k agreement
 
 e2e: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Run only the end-to-end tests

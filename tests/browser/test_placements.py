@@ -52,6 +52,19 @@ def test_an_edge_shows_what_its_mailbox_has_of_an_object_beside_what_is_wanted(
     expect(shown.locator(".line-added").first).to_be_visible()
 
 
+def test_the_log_of_a_workload_is_asked_for_and_a_hub_without_tunnels_says_so(
+    signed_in: Tab,
+) -> None:
+    page = signed_in.open(f"edges/{INVENTORY}/oslo")
+    expect(page.get_by_role("link", name=re.compile("^log of .*shop.web$"))).to_be_visible()
+    page.keyboard.press("l")
+    shown = page.get_by_role("region", name="Log of shop/deployment/web")
+    expect(shown.get_by_role("alert")).to_contain_text("--tunnel")
+    assert not problems(page)
+    shown.get_by_role("button", name="Close").click()
+    expect(shown).to_have_count(0)
+
+
 def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
     page = signed_in.open("fleet")
     signed_in.is_live()

@@ -27,6 +27,7 @@ from skerry.app.api_server import ApiServer
 from skerry.app.console_decisions import ConsoleDecisions
 from skerry.app.console_desk import console_desk
 from skerry.app.console_feed import feeding, run_feed
+from skerry.app.console_logs import ConsoleLogs
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError, no_console
 from skerry.app.core_controllers import embedded_transport
@@ -288,11 +289,12 @@ class Console:
         self._recorder.finished(request, info, user, Response(code), served=True)
 
 
-def questions_of(api: ApiServer, feed: Feed) -> dict[str, Answering]:
+def questions_of(api: HubServer, feed: Feed) -> dict[str, Answering]:
     """Return the questions that are answered over the hub's own API, with the viewer's rights."""
     viewer = Viewer(lambda user: embedded_transport(api, user), feed)
     asked = ConsoleQuestions(viewer, lambda: api.dispatcher.position)
-    return {**asked.by_kind(), **ConsoleDecisions(viewer).by_kind()}
+    others = (ConsoleDecisions(viewer), ConsoleLogs(viewer, lambda: api.router.edges is not None))
+    return asked.by_kind() | {k: v for each in others for k, v in each.by_kind().items()}
 
 
 def given_context(certificate: Path, key: Path) -> ssl.SSLContext:

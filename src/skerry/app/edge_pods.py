@@ -22,7 +22,7 @@ from skerry.logic.machinery.edges.tunnel import EDGES_PATH
 from skerry.runtime.answers import answer_failure, decoded
 from skerry.runtime.http import HttpTransport, Upgraded
 from skerry.runtime.kubeconfig import Overrides, connect, load
-from skerry.runtime.transport import Answer, TransportError, whole
+from skerry.runtime.transport import Answer, AnswerStream, Transport, TransportError, whole
 
 _JSON = {"accept": "application/json"}
 _SWITCHING = 101
@@ -45,14 +45,15 @@ async def edge_pods(
         await transport.close()
 
 
-class EdgePods:
-    """Pods of one namespace at one edge."""
+class PodLogs:
+    """Logs of the pods of one namespace at one edge."""
 
-    def __init__(self, hub: HttpTransport, edge: str, namespace: str, ids: IdSource) -> None:
-        self._hub = hub
-        self._ids = ids
+    def __init__(self, hub: Transport, edge: str, namespace: str, workspace: str = "") -> None:
+        """*workspace* is the base of the workspace that asks, where *hub* does not lead there."""
+        self._transport = hub
         self.namespace = namespace
-        self._base = f"{EDGES_PATH}/{quote(edge, safe=':')}/api/v1/namespaces/{quote(namespace)}"
+        within = f"{quote(edge, safe=':')}/api/v1/namespaces/{quote(namespace)}"
+        self._base = f"{workspace}{EDGES_PATH}/{within}"
 
     async def pod(self, word: str) -> str:
         """Return the name of the pod that a word such as ``web-1`` or ``deploy/web`` means."""
@@ -65,30 +66,56 @@ class EdgePods:
             raise Unanswered(str(error)) from error
 
     async def _list(self) -> Any:
-        answer = await self._hub.request("GET", f"{self._base}/pods", headers=_JSON)
+        answer = await self._transport.request("GET", f"{self._base}/pods", headers=_JSON)
         if answer.status != 200:
             raise answer_failure(answer)
         return decoded(answer.body)
 
     async def log(self, pod: str, query: Query) -> AsyncIterator[bytes]:
         """Yield a log as it comes; raises what keeps it from being read, or from going on."""
-        path = f"{self._base}/pods/{quote(pod)}/log"
         try:
-            async with self._hub.stream("GET", path, urlencode(query), _JSON) as answer:
-                if answer.status != 200:
-                    body = await whole(answer)
-                    raise answer_failure(Answer(answer.status, answer.headers, body))
+            async with self._opened(pod, query) as answer:
                 async for chunk in answer:
                     yield chunk
         except TransportError as error:
             await self.explain_loss(pod, error)
             raise
 
+    async def beginning(self, pod: str, query: Query, most: int) -> bytes:
+        """Return a log up to *most* bytes; what comes after them is not waited for."""
+        found = bytearray()
+        async with self._opened(pod, query) as answer:
+            async for chunk in answer:
+                found += chunk
+                if len(found) >= most:
+                    break
+        return bytes(found[:most])
+
+    @asynccontextmanager
+    async def _opened(self, pod: str, query: Query) -> AsyncIterator[AnswerStream]:
+        path = f"{self._base}/pods/{quote(pod)}/log"
+        async with self._transport.stream("GET", path, urlencode(query), _JSON) as answer:
+            if answer.status != 200:
+                body = await whole(answer)
+                raise answer_failure(Answer(answer.status, answer.headers, body))
+            yield answer
+
     async def explain_loss(self, pod: str, error: TransportError | None = None) -> None:
         """Raise what the hub says of an edge whose connection was lost; nothing, if all is well."""
-        answer = await self._hub.request("GET", f"{self._base}/pods/{quote(pod)}", headers=_JSON)
+        answer = await self._transport.request(
+            "GET", f"{self._base}/pods/{quote(pod)}", headers=_JSON
+        )
         if answer.status >= 400:
             raise answer_failure(answer) from error
+
+
+class EdgePods(PodLogs):
+    """Pods of one namespace at one edge, and connections to them."""
+
+    def __init__(self, hub: HttpTransport, edge: str, namespace: str, ids: IdSource) -> None:
+        super().__init__(hub, edge, namespace)
+        self._hub = hub
+        self._ids = ids
 
     @asynccontextmanager
     async def websocket(

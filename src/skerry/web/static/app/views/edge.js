@@ -1,7 +1,7 @@
 // What is this edge doing? Its heartbeat, its conditions, and every object that should be there.
 
 import { html } from "../ui.js";
-import { address, Link, requery } from "../router.js";
+import { address, Link, navigate, requery } from "../router.js";
 import { useLive } from "../live.js";
 import { Failure, Loading } from "../notices.js";
 import { Age, Check, Mark } from "../marks.js";
@@ -9,6 +9,8 @@ import { Conditions, Labels } from "../conditions.js";
 import { objectName } from "../format.js";
 import { objectWord } from "./whynot.js";
 import { Difference } from "../difference.js";
+import { Logs, podWord } from "../logs.js";
+import { useKey } from "../keys.js";
 
 function why(entry, edge) {
   return address(["placements", entry.placement.ws, entry.placement.name], { explain: "yes", edge, object: objectWord(entry.object) });
@@ -19,6 +21,13 @@ function difference(entry, edge) {
   return address(["edges", ws, name], { diff: objectWord(entry.object), from: entry.placement.ws });
 }
 
+/** Return the address of the log of an object's pods; nothing of an object that has none. */
+function log(entry, edge) {
+  const [ws, name] = edge;
+  const word = entry.placement ? podWord(entry.object) : "";
+  return word && address(["edges", ws, name], { logs: word, from: entry.placement.ws });
+}
+
 function Objects({ objects, edge, location }) {
   if (!objects?.length) return html`<p class="quiet">Nothing is placed here.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Table of objects"><table>
@@ -27,13 +36,16 @@ function Objects({ objects, edge, location }) {
       <td>${entry.placement ? html`<${Link} to=${address(["placements", entry.placement.ws, entry.placement.name])}><bdi>${entry.placement.name}</bdi><//>` : ""}</td>
       <td><${Check} value=${entry.wanted} /></td><td><${Check} value=${entry.delivered} /></td><td><${Check} value=${entry.healthy} /></td>
       <td><bdi>${entry.cause ?? ""}</bdi></td>
-      <td>${entry.placement && html`<${Link} to=${why(entry, `${edge[0]}/${location}`)} aria-label="why ${objectName(entry.object)} is as it is">why<//> · <${Link} to=${difference(entry, edge)} aria-label="diff of ${objectName(entry.object)}">diff<//>`}</td></tr>`)}</tbody></table></div>`;
+      <td>${entry.placement && html`<${Link} to=${why(entry, `${edge[0]}/${location}`)} aria-label="why ${objectName(entry.object)} is as it is">why<//> · <${Link} to=${difference(entry, edge)} aria-label="diff of ${objectName(entry.object)}">diff<//>`}
+        ${log(entry, edge) && html` · <${Link} to=${log(entry, edge)} aria-label="log of ${objectName(entry.object)}">log<//>`}</td></tr>`)}</tbody></table></div>`;
 }
 
 export function Edge({ rest, query }) {
   const [ws, name] = rest;
   const live = useLive("edge", { ws, name });
   const { data, error } = live;
+  const first = data?.objects?.map((entry) => log(entry, rest)).find(Boolean);
+  useKey("logs", "l", "Log of the first workload", () => first && navigate(first));
   if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1><bdi>${name}</bdi></h1><${Loading} what="the edge" />`;
   const location = data.location ?? name;
@@ -47,5 +59,6 @@ export function Edge({ rest, query }) {
     </dl>
     <section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${rest} location=${location} /></section>
     ${query.get("diff") && html`<${Difference} key=${query.get("diff")} ws=${query.get("from") ?? ""} object=${query.get("diff")} edge=${`${ws}/${name}`} onClose=${() => requery({ diff: "", from: "" }, { replace: false })} />`}
+    ${query.get("logs") && html`<${Logs} key=${query.get("logs")} ws=${query.get("from") || ws} edge=${query.get("from") && query.get("from") !== ws ? `${ws}:${name}` : name} word=${query.get("logs")} onClose=${() => requery({ logs: "", from: "" }, { replace: false })} />`}
     <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
 }
