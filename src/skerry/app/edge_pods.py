@@ -81,15 +81,15 @@ class PodLogs:
             await self.explain_loss(pod, error)
             raise
 
-    async def beginning(self, pod: str, query: Query, most: int) -> bytes:
-        """Return a log up to *most* bytes; what comes after them is not waited for."""
+    async def beginning(self, pod: str, query: Query, limit: int) -> bytes:
+        """Return a log up to *limit* bytes; what comes after them is not waited for."""
         found = bytearray()
         async with self._opened(pod, query) as answer:
             async for chunk in answer:
                 found += chunk
-                if len(found) >= most:
+                if len(found) >= limit:
                     break
-        return bytes(found[:most])
+        return bytes(found[:limit])
 
     @asynccontextmanager
     async def _opened(self, pod: str, query: Query) -> AsyncIterator[AnswerStream]:
