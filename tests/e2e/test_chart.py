@@ -68,9 +68,10 @@ def test_the_files_for_kubectl_are_what_the_chart_makes() -> None:
 @pytest.mark.parametrize("terms", [
     TERMS,
     replace(TERMS, admin=True),
+    replace(TERMS, tunnel=True),
     replace(TERMS, makes_key=False, storage_class="fast"),
     replace(TERMS, access=edge_access(scope_of(None)), image="example/skerry:9"),
-], ids=["placed", "admin", "foreign hub", "nothing placed"])  # fmt: skip
+], ids=["placed", "admin", "tunnel", "foreign hub", "nothing placed"])  # fmt: skip
 def test_the_chart_makes_the_objects_that_the_command_prints(terms: ManifestTerms) -> None:
     wanted = by_name(edge_manifest(terms))
     del wanted["Namespace", "", "tools"]  # Helm makes it
@@ -87,6 +88,7 @@ def test_the_chart_has_the_version_of_the_program() -> None:
     [
         ({"hub": {"stor": "etcd"}}, "stor"),
         ({"hub": {"store": "postgres"}}, "hub.store"),
+        ({"hub": {"store": "etcd", "tunnel": True}}, "hub.tunnel"),
         ({"controllers": {"replicas": 0}}, "controllers.replicas"),
         ({"syncer": {"extraArgs": ["deletion-count=3"]}}, "syncer.extraArgs"),
         ({"syncer": {"enabled": True}}, "skerry edge manifest NAME --helm-values"),

@@ -280,6 +280,7 @@ async def manifest(
     admin: bool = False,
     replicas: int = 1,
     storage_class: str = "",
+    tunnel: bool = False,
     for_helm: bool = False,
 ) -> str:
     """Return the YAML to apply at the edge, with rights for what is placed there now.
@@ -302,6 +303,7 @@ async def manifest(
         replicas=replicas,
         admin=admin,
         storage_class=storage_class,
+        tunnel=tunnel,
     )
     if for_helm:
         return yaml.safe_dump(helm_values(terms), sort_keys=False)

@@ -177,6 +177,11 @@ Examples:
 )
 @click.option("--rights-only", is_flag=True, help="Print the rights alone, without a credential.")
 @click.option(
+    "--tunnel",
+    is_flag=True,
+    help="Have the syncer dial a tunnel, with rights to logs, commands and ports of placed pods.",
+)
+@click.option(
     "--storage-class", default="", help="Of the journal's volume  [default: the cluster's default]"
 )
 @click.option("--helm-values", is_flag=True, help="Print values of the chart for the same objects.")
@@ -196,6 +201,7 @@ def manifest(
     trust: str,
     rights_only: bool,
     storage_class: str,
+    tunnel: bool,
     helm_values: bool,
     require_approval: bool,
 ) -> None:
@@ -221,6 +227,7 @@ def manifest(
             namespace=namespace,
             admin=trust == "admin",
             storage_class=storage_class,
+            tunnel=tunnel,
             for_helm=helm_values,
         )
         await hub.client.transport.close()

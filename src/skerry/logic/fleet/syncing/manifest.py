@@ -104,6 +104,17 @@ def sync_target_uid(user_extensions: Mapping[str, Any]) -> str:
     return str(found.get(_UID, "")) if isinstance(found, Mapping) else ""
 
 
+# What sessions through a tunnel do with pods.
+_TUNNEL_RULES: tuple[Object, ...] = (
+    {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]},
+    {
+        "apiGroups": [""],
+        "resources": ["pods/attach", "pods/exec", "pods/portforward"],
+        "verbs": ["create", "get"],
+    },
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestTerms:
     """What the manifest for an edge is made with."""
@@ -121,6 +132,8 @@ class ManifestTerms:
     admin: bool = False
     # Of the journal's volume; empty is the edge's default.
     storage_class: str = ""
+    # Whether the hub may ask for logs, commands and ports of the pods that are placed.
+    tunnel: bool = False
 
 
 def edge_manifest(terms: ManifestTerms) -> list[Object]:
@@ -152,7 +165,7 @@ def helm_values(terms: ManifestTerms) -> Object:
     """
     access = terms.access
     everywhere = _everywhere(terms)
-    within = [] if terms.admin else list(access.within)
+    within = [] if terms.admin else _within(terms)
     rights = {
         "everywhere": everywhere,
         "within": within,
@@ -172,6 +185,7 @@ def helm_values(terms: ManifestTerms) -> Object:
             "kubeconfig": terms.kubeconfig,
             "identitySecret": terms.makes_key,
             "storage": {"className": terms.storage_class},
+            "tunnel": terms.tunnel,
             "rights": rights,
         },
     }
@@ -189,6 +203,14 @@ def _everywhere(terms: ManifestTerms) -> list[Object]:
     if not terms.admin:
         return list(terms.access.everywhere)
     return [dict(_ANYTHING), {"nonResourceURLs": ["*"], "verbs": ["*"]}]
+
+
+def _within(terms: ManifestTerms) -> list[Object]:
+    """Return what the syncer may do in the namespaces of what is placed."""
+    placed = list(terms.access.within)
+    if not placed or not terms.tunnel:
+        return placed
+    return [*placed, *(dict(rule) for rule in _TUNNEL_RULES)]
 
 
 def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
@@ -217,7 +239,7 @@ def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
     if terms.admin or not terms.access.within:
         return made
     inner = f"{name}-placed"
-    made.append(_role("ClusterRole", inner, "", list(terms.access.within)))
+    made.append(_role("ClusterRole", inner, "", _within(terms)))
     for place in terms.access.namespaces:
         made.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}})
         binding = _binding("RoleBinding", inner, place, name, namespace, "ClusterRole", inner)
@@ -352,6 +374,8 @@ def _container(name: str, namespace: str, terms: ManifestTerms) -> Object:
     ]
     if terms.makes_key:
         arguments.append(f"--identity-secret={identity_secret_name(name)}")
+    if terms.tunnel:
+        arguments.append("--tunnel")
     return {
         "name": "kcp-syncer",
         "image": terms.image,
