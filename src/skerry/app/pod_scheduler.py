@@ -25,7 +25,9 @@ from skerry.kit import log as logging
 from skerry.kit.clock import SystemClock
 from skerry.kit.ids import SystemIds
 from skerry.kit.log import Logger
+from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.http import Limits
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, in_cluster, load
 from skerry.runtime.transport import Transport
@@ -242,8 +244,10 @@ async def connected(
     transport: Transport = connect(config, clock=clock, limits=_LIMITS)
     if rate is not None:
         transport = PacedTransport(transport, clock, *rate)
+    facts = ServerFacts()
+    transport = BatchingTransport(transport, clock, "", facts, gather_seconds=0)
     try:
-        yield Client(transport, clock=clock, user_agent=_USER_AGENT)
+        yield Client(transport, clock=clock, user_agent=_USER_AGENT, facts=facts)
     finally:
         await transport.close()
 

@@ -3,6 +3,8 @@
 On a thin line most of a small write is not the write: each request carries a credential of a
 kilobyte, and each answer the whole object. Writes whose answer nobody needs (``quiet``) wait a
 moment for company and travel together, each answered for itself. Whoever sends them cannot tell.
+Where the line is short and it is the server's work that counts, none waits for company, but what
+comes while a batch is under way makes up the next one.
 
 One batch is under way at a time, sent by whoever waited longest. Where that one is given up, the
 others are left without an answer, as a lost connection would leave them.
@@ -13,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -48,6 +51,7 @@ _ANSWERS = msgspec.json.Decoder(_Answers)
 class _Write:
     """A write that waits for company, and where its answer goes."""
 
+    method: str
     path: str
     query: str
     headers: Mapping[str, str]
@@ -56,7 +60,7 @@ class _Write:
 
     def part(self, base: str) -> dict[str, Any]:
         return {
-            "method": "PATCH",
+            "method": self.method,
             "path": self.path.removeprefix(base),
             "query": self.query,
             "contentType": self.headers.get("content-type", ""),
@@ -68,16 +72,26 @@ class _Write:
 class BatchingTransport(WrappedTransport):
     """A transport to the cluster below *base* that sends quiet writes together.
 
-    It does so once *facts* say that the server takes them. One that finds no company goes as it
-    is, which costs the server less.
+    It does so once *facts* say that the server takes them. One that finds no company within
+    *gather_seconds* goes as it is, which costs the server less.
     """
 
-    def __init__(self, inner: Transport, clock: Clock, base: str, facts: ServerFacts) -> None:
+    def __init__(
+        self,
+        inner: Transport,
+        clock: Clock,
+        base: str,
+        facts: ServerFacts,
+        *,
+        gather_seconds: float = _GATHER_SECONDS,
+    ) -> None:
         super().__init__(inner)
         self._clock = clock
         self._base = base
         self._facts = facts
-        self._waiting: list[_Write] = []
+        self._gather_seconds = gather_seconds
+        # Oldest first.
+        self._waiting: dict[_Write, None] = {}
         self._turn = asyncio.Lock()
 
     async def request(
@@ -88,19 +102,19 @@ class BatchingTransport(WrappedTransport):
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> Answer:
-        if method != "PATCH" or not self._is_gathered(path, headers, body):
+        if not self._is_gathered(path, headers, body):
             return await super().request(method, path, query, headers, body)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        write = _Write(path, query, headers, body, answer)
-        self._waiting.append(write)
+        write = _Write(method, path, query, headers, body, answer)
+        self._waiting[write] = None
         try:
             async with self._turn:
                 if not answer.done():
-                    await self._clock.sleep(_GATHER_SECONDS)
+                    if self._gather_seconds:
+                        await self._clock.sleep(self._gather_seconds)
                     await self._send_some()
         finally:
-            if write in self._waiting:
-                self._waiting.remove(write)
+            self._waiting.pop(write, None)
         return await answer
 
     def _is_gathered(self, path: str, headers: Mapping[str, str], body: bytes) -> bool:
@@ -111,7 +125,9 @@ class BatchingTransport(WrappedTransport):
 
     async def _send_some(self) -> None:
         """Send the oldest that wait, and hand the answers out."""
-        taken, self._waiting = self._waiting[:_MAX_PARTS], self._waiting[_MAX_PARTS:]
+        taken = list(islice(self._waiting, _MAX_PARTS))
+        for write in taken:
+            del self._waiting[write]
         error = TransportError("the request it went with was given up")
         try:
             answers = await self._sent(taken)
@@ -129,8 +145,8 @@ class BatchingTransport(WrappedTransport):
     async def _sent(self, taken: list[_Write]) -> list[Answer]:
         first = taken[0]
         if len(taken) == 1:
-            alone = super().request("PATCH", first.path, first.query, first.headers, first.body)
-            return [await alone]
+            alone = (first.method, first.path, first.query, first.headers, first.body)
+            return [await super().request(*alone)]
         kept = {name: first.headers[name] for name in _KEPT_HEADERS if name in first.headers}
         kept["content-type"] = "application/json"
         payload = orjson.dumps({"requests": [write.part(self._base) for write in taken]})

@@ -310,12 +310,14 @@ class Client:
         *,
         name: str = "",
         subresource: str = "",
+        quiet: bool = False,
         options: WriteOptions = PLAIN_WRITE,
     ) -> Object:
         """Create *obj*, or a *subresource* of the object called *name* (a binding, a token)."""
         where = namespace or _namespace(obj)
         path = self.path(gvr, where, name, subresource)
-        return await self.call("POST", path, options.parameters(), obj, accept=options.accept)
+        query, accept = options.parameters(), options.accept
+        return await self.call("POST", path, query, obj, accept=accept, quiet=quiet)
 
     async def update(
         self,
@@ -371,10 +373,12 @@ class Client:
         name: str,
         namespace: str = "",
         options: DeleteOptions = PLAIN_DELETE,
+        *,
+        quiet: bool = False,
     ) -> Object:
         """Ask for deletion; returns the object that is going, or a Status once it is gone."""
         path = self.path(gvr, namespace, name)
-        return await self.call("DELETE", path, {}, options.body())
+        return await self.call("DELETE", path, {}, options.body(), quiet=quiet)
 
     async def delete_collection(
         self,

@@ -61,7 +61,7 @@ class EventSeries:
             else:
                 return
         event = self._event(item)
-        await self._client.create(EVENTS, event)
+        await self._client.create(EVENTS, event, quiet=True)
         metadata = event["metadata"]
         self._series.put(
             key,
@@ -74,7 +74,9 @@ class EventSeries:
         since = (item.moment - series.written).total_seconds()
         if first_repetition or since >= _REFRESH_SECONDS:
             patch = {"series": _repeated(count, item.moment)}
-            await self._client.patch(EVENTS, series.name, patch, series.namespace, kind="merge")
+            await self._client.patch(
+                EVENTS, series.name, patch, series.namespace, kind="merge", quiet=True
+            )
             series.written = item.moment
         series.count, series.seen = count, item.moment
 

@@ -108,7 +108,7 @@ class RecentEntries(Generic[V]):
 class EventRecorder:
     """Records events of one component; ``run`` it in a task beside the controller.
 
-    *writer* is the API they are written in, the older one unless given; *tasks* write at a time.
+    *writer* is the API they are written in, the older one unless given.
     """
 
     def __init__(
@@ -120,11 +120,10 @@ class EventRecorder:
         metrics: RuntimeMetrics | None = None,
         writer: EventWriter | None = None,
         buffer: int = _BUFFER,
-        tasks: int = 1,
     ) -> None:
         self._clock = client.clock
         self._writer = writer or CoreEvents(client, component, host)
-        self._limit, self._tasks = buffer, tasks
+        self._limit = buffer
         self._dropped = (metrics or RuntimeMetrics()).events_dropped
         # Recorded and not yet taken up, oldest first; and what is being written.
         self._waiting: OrderedDict[Key, Occurrence] = OrderedDict()
@@ -166,10 +165,10 @@ class EventRecorder:
             announcement.about, announcement.type, announcement.reason, announcement.message
         )
 
-    async def run(self) -> None:
+    async def run(self, at_once: int = 1) -> None:
         """Write recorded events until cancelled, oldest first, one at a time about the same."""
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(self._tasks):
+            for _ in range(at_once):
                 tasks.create_task(self._write_recorded())
 
     async def flush(self) -> None:

@@ -22,7 +22,11 @@ def resource_of(attribute: str) -> GroupVersionResource:
 
 
 class ApiWriter:
-    """Writes through a client; see ``handle.Writer`` for what each promises."""
+    """Writes through a client; see ``handle.Writer`` for what each promises.
+
+    Of most only the success is of interest, and the informers bring the rest: they are quiet, so
+    that they may travel together (``runtime.batching``).
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -35,16 +39,23 @@ class ApiWriter:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self._client.create(
-            PODS, binding, pod.namespace, name=pod.name, subresource="binding"
+            PODS, binding, pod.namespace, name=pod.name, subresource="binding", quiet=True
         )
 
     async def delete_pod(self, pod: PodInfo) -> None:
-        await self._client.delete(PODS, pod.name, pod.namespace, DeleteOptions(uid=pod.uid))
+        options = DeleteOptions(uid=pod.uid)
+        await self._client.delete(PODS, pod.name, pod.namespace, options, quiet=True)
 
     async def patch_pod_status(self, pod: PodInfo, status: Mapping[str, Any]) -> None:
         patch = {"metadata": {"uid": pod.uid}, "status": status}
         await self._client.patch(
-            PODS, pod.name, patch, pod.namespace, kind="strategic", subresource="status"
+            PODS,
+            pod.name,
+            patch,
+            pod.namespace,
+            kind="strategic",
+            subresource="status",
+            quiet=True,
         )
 
     async def update(self, kind: str, obj: Object) -> Object:

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import AlreadyExists, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.kit.clock import LoopClock
 from skerry.runtime.batching import BatchingTransport
-from skerry.runtime.client import Client
+from skerry.runtime.client import Client, DeleteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
@@ -49,11 +49,12 @@ class Noting(WrappedTransport):
 
 
 @asynccontextmanager
-async def batching() -> AsyncIterator[tuple[Client, Noting]]:
+async def batching(gather_seconds: float = 0.02) -> AsyncIterator[tuple[Client, Noting]]:
     async with serving() as server:
         noting = Noting(EmbeddedTransport(server.api.engine.handle, request))
         clock, facts = LoopClock(), ServerFacts()
-        client = Client(BatchingTransport(noting, clock, "", facts), clock=clock, facts=facts)
+        transport = BatchingTransport(noting, clock, "", facts, gather_seconds=gather_seconds)
+        client = Client(transport, clock=clock, facts=facts)
         for number in range(3):
             await client.create(MAPS, {"metadata": {"name": f"map-{number}"}}, "default")
         await client.extensions()
@@ -76,6 +77,29 @@ async def test_writes_of_one_moment_are_one_request_and_each_gets_its_own_answer
         assert [type(answer) for answer in answers] == [dict, dict, NotFound, dict]
         for name in ("map-0", "map-1", "map-2"):
             assert (await client.get(MAPS, name, "default"))["data"] == {"k": "1"}
+
+
+@virtual
+async def test_writes_of_every_kind_travel_together_and_each_has_its_answer() -> None:
+    async with batching() as (client, noting):
+        answers = await asyncio.gather(
+            patched(client, "map-0", "1"),
+            client.create(MAPS, {"metadata": {"name": "map-3"}}, "default", quiet=True),
+            client.create(MAPS, {"metadata": {"name": "map-1"}}, "default", quiet=True),
+            client.delete(MAPS, "map-2", "default", DeleteOptions(uid="other"), quiet=True),
+            return_exceptions=True,
+        )
+        assert noting.passed == ["POST /extensions/v1/batch"]
+        assert [type(answer) for answer in answers] == [dict, dict, AlreadyExists, Conflict]
+        await client.get(MAPS, "map-3", "default")
+
+
+@virtual
+async def test_where_nobody_waits_for_company_what_comes_meanwhile_goes_together() -> None:
+    async with batching(gather_seconds=0) as (client, noting):
+        await asyncio.gather(*(patched(client, f"map-{number}", "1") for number in range(3)))
+        first = "PATCH /api/v1/namespaces/default/configmaps/map-0"
+        assert noting.passed == [first, "POST /extensions/v1/batch"]
 
 
 @virtual

@@ -278,7 +278,8 @@ async def test_profiling_pages_are_there_while_profiling_is_configured() -> None
 
 async def test_the_endpoint_reports_health_metrics_and_configuration() -> None:
     world = EngineWorld(7)
-    async with scheduling(world) as service:
+    # Without faults: whose binding is not heard of shows the pod only when a watch brings it.
+    async with scheduling(world, client=world.direct) as service:
         await add_node(world, "a")
         await add_pod(world, "p")
         await until(world, "p", lambda p: p["spec"].get("nodeName"))
