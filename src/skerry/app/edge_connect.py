@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from urllib.parse import parse_qsl
 
 from skerry.api.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
@@ -24,6 +25,7 @@ from skerry.kit.clock import Clock
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.server.http.message import Answer, Sender, Stream
 from skerry.server.request.call import Call
+from skerry.server.streaming.http_proxy import proxied
 from skerry.server.streaming.port_forward import Dial, forwarding
 from skerry.server.streaming.remote_command import (
     Begin,
@@ -44,19 +46,23 @@ class AgentConnection:
         self._network = network
         self._clock = clock
 
-    async def connect(self, call: Call, pod: Object | None, container: str) -> Answer:
-        """Answer a request about a pod; proxies are not served by the agent."""
+    async def connect(self, call: Call, pod: Object | None, part: str) -> Answer:
+        """Answer a request about a pod; nodes themselves answer none."""
         kind = call.info.subresource
-        if pod is None or kind not in ("log", "exec", "attach", "portforward"):
+        if pod is None:
             raise ServiceUnavailable(f"{kind} is not supported by the agent of an embedded node")
         if kind == "portforward":
             return forwarding(call.request, self._dialling(pod))
-        life = self._agent.life(pod["metadata"]["uid"], container)
+        if kind == "proxy":
+            return await proxied(
+                call.request, call.info.rest, partial(self._dialling(pod), int(part))
+            )
+        life = self._agent.life(pod["metadata"]["uid"], part)
         if kind == "log":
-            return self._log(call, pod, container, life)
+            return self._log(call, pod, part, life)
         if life is None or life.running is None or life.run_spec is None:
             name = pod["metadata"]["name"]
-            raise BadRequest(f'container {container} of pod "{name}" is not running')
+            raise BadRequest(f'container {part} of pod "{name}" is not running')
         if kind == "attach":
             return remote_command(call.request, _attaching(life))
         return self._exec(call, life.run_spec)

@@ -309,6 +309,8 @@ def test_kubectl_forwards_attaches_copies_and_debugs(machine: Machine, runtime: 
     assert machine.kubectl("run", "echo", *once, stdin="one\ntwo\n") == "one\ntwo\n"
 
     pod = machine.get("pods", *place)["items"][0]["metadata"]["name"]
+    proxy = f"/api/v1/namespaces/commonstuff/pods/{pod}:80/proxy/index.html"
+    assert "This is a common web site." in machine.kubectl("get", "--raw", proxy)
     if "namespaces" in machine.kubectl("get", "nodes", "-o", "yaml"):
         # Without, a container's paths are the machine's, and kubectl wonders at them.
         sent, back = machine.home / "sent", machine.home / "back"

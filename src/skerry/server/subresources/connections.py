@@ -8,18 +8,19 @@ is checked here, so that an agent may rely on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from skerry.api.errors import BadRequest, NotFound, ServiceUnavailable
-from skerry.api.keys import ObjectKey
-from skerry.api.objects import Object
+from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.objects import Object, labels_of
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer
 from skerry.server.request.call import Call, member
 from skerry.store.base import Store
 
 _CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
+_SERVICE = "kubernetes.io/service-name"
 # These speak to one container; port-forward and proxy to the pod.
 _OF_CONTAINERS = frozenset({"log", "exec", "attach"})
 
@@ -27,11 +28,11 @@ _OF_CONTAINERS = frozenset({"log", "exec", "attach"})
 class NodeAgent(Protocol):
     """What answers for a node."""
 
-    async def connect(self, call: Call, pod: Object | None, container: str) -> Answer:
+    async def connect(self, call: Call, pod: Object | None, part: str) -> Answer:
         """Answer a log, exec, attach, portforward or proxy request.
 
-        *pod* is the pod it is about, None for the node itself; *container* is one of its
-        containers, empty where none is meant.
+        *pod* is the pod it is about, None for the node itself; *part* is the one of its containers
+        that is meant, or for a proxy its port; empty where neither is.
         """
 
 
@@ -52,14 +53,26 @@ class NodeConnections:
 
     async def pod(self, call: Call) -> Answer:
         """Answer a request to a subresource of a pod that lives where the pod runs."""
+        if call.info.subresource == "proxy":
+            name, port = _named_port(call.info.name)
+            pod = await self._find(call, "pods", name)
+            return await self._proxied(call, pod, port or _first_port(pod))
         pod = await self._find(call, "pods", call.info.name)
         container = ""
         if call.info.subresource in _OF_CONTAINERS:
             container = _container(call, pod)
+        return await self._at_pod(call, pod, container)
+
+    async def _proxied(self, call: Call, pod: Object, port: str) -> Answer:
+        if not port.isdigit() or not 0 < int(port) < 65536:
+            raise BadRequest(f'invalid pod port "{port}": want a number from 1 to 65535')
+        return await self._at_pod(call, pod, port)
+
+    async def _at_pod(self, call: Call, pod: Object, part: str) -> Answer:
         node = member(pod, "spec", "nodeName")
         if not node:
-            raise BadRequest(f"pod {call.info.name} does not have a host assigned")
-        return await self._agent(call, node).connect(call, pod, container)
+            raise BadRequest(f"pod {pod['metadata']['name']} does not have a host assigned")
+        return await self._agent(call, node).connect(call, pod, part)
 
     async def node(self, call: Call) -> Answer:
         """Answer a request to a node's proxy."""
@@ -67,12 +80,31 @@ class NodeConnections:
         return await self._agent(call, call.info.name).connect(call, None, "")
 
     async def service(self, call: Call) -> Answer:
-        """Refuse a request to a service's proxy: nothing here routes to endpoints."""
-        # The name may carry a scheme and a port around it: [https:]name[:port].
-        parts = call.info.name.split(":")
-        name = parts[1] if len(parts) == 3 else parts[0]
-        await self._find(call, "services", name)
-        raise ServiceUnavailable(f'no endpoints available for service "{name}"')
+        """Answer a request to a service's proxy by one of its pods that is ready."""
+        name, wanted = _named_port(call.info.name)
+        service = await self._find(call, "services", name)
+        ports: list[Object] = list(member(service, "spec", "ports") or ())
+        named = [p for p in ports if wanted in (p.get("name") or "", str(p["port"]))]
+        port = next(iter(named or (ports if not wanted and len(ports) == 1 else ())), None)
+        if port is None:
+            raise ServiceUnavailable(f'no service port "{wanted}" found for service "{name}"')
+        found = await self._endpoint(call, name, port.get("name") or "")
+        if found is None:
+            raise ServiceUnavailable(f'no endpoints available for service "{name}"')
+        pod, own_port = found
+        return await self._proxied(call, pod, own_port)
+
+    async def _endpoint(self, call: Call, service: str, port: str) -> tuple[Object, str] | None:
+        """Return a pod that is ready to serve a port of a service, and its own port."""
+        prefix = type_prefix(
+            "discovery.k8s.io", "endpointslices", call.info.cluster, call.namespace, scoped=True
+        )
+        for entry in (await self._store.range(prefix)).entries:
+            piece = decode(entry.value, entry.revision)
+            if labels_of(piece).get(_SERVICE) == service:
+                for pod, number in _ready(piece, port):
+                    return await self._find(call, "pods", pod), number
+        return None
 
     def _agent(self, call: Call, node: str) -> NodeAgent:
         agent = self._agents.get((call.info.cluster, node))
@@ -88,6 +120,34 @@ class NodeConnections:
         if entry is None:
             raise NotFound.of("", resource, name)
         return decode(entry.value, entry.revision)
+
+
+def _named_port(text: str) -> tuple[str, str]:
+    """Return name and port of ``[https:]name[:port]``; either may be without the other."""
+    parts = text.split(":")
+    if len(parts) == 3:
+        return parts[1], parts[2]
+    if len(parts) == 2 and parts[0] in ("http", "https"):
+        return parts[1], ""
+    return parts[0], parts[1] if len(parts) == 2 else ""
+
+
+def _first_port(pod: Object) -> str:
+    """Return the port a pod is asked at by who names none: its first one, as in Kubernetes."""
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    ports = [port for each in containers for port in each.get("ports") or ()]
+    return str(ports[0]["containerPort"]) if ports else "80"
+
+
+def _ready(piece: Object, port_name: str) -> Iterator[tuple[str, str]]:
+    """Yield the pods of an EndpointSlice that serve the port of that name, with its number."""
+    for port in piece.get("ports") or ():
+        if (port.get("name") or "") == port_name and port.get("port"):
+            for endpoint in piece.get("endpoints") or ():
+                target = endpoint.get("targetRef") or {}
+                ready = (endpoint.get("conditions") or {}).get("ready")
+                if ready is not False and target.get("kind") == "Pod":
+                    yield str(target.get("name")), str(port["port"])
 
 
 def _container(call: Call, pod: Object) -> str:

@@ -314,9 +314,9 @@ async def test_resizing_changes_cpu_and_memory_and_nothing_else() -> None:
 class Agent:
     """A node agent that says what it was asked."""
 
-    async def connect(self, call: Call, pod: Object | None, container: str) -> Answer:
+    async def connect(self, call: Call, pod: Object | None, part: str) -> Answer:
         name = pod["metadata"]["name"] if pod else ""
-        text = f"{call.info.subresource} {name} {container} {call.info.rest}"
+        text = f"{call.info.subresource} {name} {part} {call.info.rest}"
         return Response(body=text.encode(), content_type="text/plain")
 
 
@@ -364,3 +364,46 @@ async def test_an_agent_answers_for_its_node() -> None:
         assert (await server.get("/api/v1/nodes/n/proxy/a/b")).raw == b"proxy   a/b"
         server.api.connections.unregister("local", "n")
         assert (await server.get(f"{PODS}/p/log?container=two")).status == 503
+
+
+@virtual
+async def test_a_proxy_leads_to_a_port_of_a_pod() -> None:
+    async with serving() as server:
+        ports = [{"containerPort": 8080}, {"containerPort": 9090}]
+        one = [{"name": "one", "image": "i", "ports": ports}]
+        await with_pod(server, containers=one, nodeName="n")
+        server.api.connections.register("local", "n", Agent())
+        for name, port in (("p", 8080), ("p:9090", 9090), ("http:p:81", 81), ("https:p", 8080)):
+            found = await server.get(f"{PODS}/{name}/proxy/a/b")
+            assert found.raw == f"proxy p {port} a/b".encode()
+        wrong = await server.get(f"{PODS}/p:http/proxy/")
+        assert wrong.body["message"] == 'invalid pod port "http": want a number from 1 to 65535'
+
+
+@virtual
+async def test_a_services_proxy_leads_to_a_pod_that_is_ready() -> None:
+    async with serving() as server:
+        await with_pod(server, nodeName="n")
+        server.api.connections.register("local", "n", Agent())
+        ports = [{"name": "web", "port": 80}, {"name": "other", "port": 81}]
+        await server.create(
+            f"{CORE}/services", {"metadata": {"name": "s"}, "spec": {"ports": ports}}
+        )
+        gone = {"addresses": ["10.0.0.1"], "conditions": {"ready": False}}
+        there = {"addresses": ["10.0.0.2"], "targetRef": {"kind": "Pod", "name": "p"}}
+        piece = {
+            "metadata": {"name": "s-1", "labels": {"kubernetes.io/service-name": "s"}},
+            "addressType": "IPv4",
+            "endpoints": [gone, there],
+            "ports": [{"name": "web", "port": 8080}],
+        }
+        made = await server.create(
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", piece
+        )
+        assert made.status == 201, made.body
+        for name in ("s:web", "s:80", "http:s:web"):
+            assert (await server.get(f"{CORE}/services/{name}/proxy/a")).raw == b"proxy p 8080 a"
+        none = await server.get(f"{CORE}/services/s:81/proxy/a")
+        assert none.body["message"] == 'no endpoints available for service "s"'
+        unknown = await server.get(f"{CORE}/services/s:x/proxy/a")
+        assert unknown.body["message"] == 'no service port "x" found for service "s"'
