@@ -1,7 +1,9 @@
 """ControllerRevisions: the templates a StatefulSet or DaemonSet has had, newest numbered highest.
 
 The data of a revision is a patch that brings its template back, in the form ``kubectl rollout
-undo`` applies. Going back to an old template gives its revision a new, highest number.
+undo`` applies, and written as Kubernetes' controllers write it: others compare it byte by byte with
+what they make of the template themselves. Going back to an old template gives its revision a new,
+highest number.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -36,12 +39,47 @@ def revision_data(owner: Object) -> Object:
     return {"spec": {"template": template}}
 
 
+def template_of(revision: Object) -> Object:
+    """Return the template that a revision brings back."""
+    template: Object = _plain(revision.get("data") or {})["spec"]["template"]
+    template.pop("$patch", None)
+    return template
+
+
+def _plain(data: Object) -> Object:
+    """Return the data of a revision, however it was written, as ``revision_data`` does."""
+    found = copy.deepcopy(data)
+    template = (found.get("spec") or {}).get("template") or {}
+    metadata = template.get("metadata")
+    if metadata is not None and metadata.get("creationTimestamp", "") is None:
+        del metadata["creationTimestamp"]
+    return found
+
+
+def _written(data: Object) -> Object:
+    """Return *data* as Go writes a template: what is never left out, and keys in order."""
+    template = data["spec"]["template"]
+    metadata = {"creationTimestamp": None, **(template.get("metadata") or {})}
+    spec = dict(template.get("spec") or {})
+    for group in ("initContainers", "containers"):
+        if spec.get(group):
+            spec[group] = [{"resources": {}, **each} for each in spec[group]]
+    shown: Object = _in_order({**template, "metadata": metadata, "spec": spec})
+    return {"spec": {"template": shown}}
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(each) for each in value] if isinstance(value, list) else value
+
+
 def revised(owner: Object, kind: str, revisions: Sequence[Object]) -> History:
     """Return the present template's revision, found or to be created."""
     data = revision_data(owner)
     number = max((int(item.get("revision", 0)) for item in revisions), default=0)
     for item in revisions:
-        if item.get("data") != data:
+        if not _is_of(item, data):
             continue
         actions: tuple[Action, ...] = ()
         if int(item.get("revision", 0)) < number:
@@ -51,6 +89,12 @@ def revised(owner: Object, kind: str, revisions: Sequence[Object]) -> History:
         name = item["metadata"]["name"]
         return History(labels.get(REVISION_LABEL, name.rpartition("-")[2]), name, actions)
     return _created(owner, kind, data, number + 1)
+
+
+def _is_of(revision: Object, data: Object) -> bool:
+    """Tell whether a revision, of whichever version of ours, has that template."""
+    found = revision.get("data") or {}
+    return found == data or _in_order(found) == _written(data)
 
 
 def _created(owner: Object, kind: str, data: Object, number: int) -> History:
@@ -68,7 +112,7 @@ def _created(owner: Object, kind: str, data: Object, number: int) -> History:
             "labels": {**labels, REVISION_LABEL: named},
             "ownerReferences": [owner_reference(owner, "apps/v1", kind)],
         },
-        "data": data,
+        "data": _written(data),
         "revision": number,
     }
     return History(named, name, (Create(_target(revision), revision, reason="NewTemplate"),))

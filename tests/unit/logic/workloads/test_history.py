@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 from skerry.logic.machinery.plan import Create, Delete, Patch
-from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
+from skerry.logic.workloads.history import (
+    REVISION_LABEL,
+    forgotten,
+    revised,
+    revision_data,
+    template_of,
+)
 from tests.kit.workload_parts import owner
 
 
@@ -15,6 +23,29 @@ class TestHistory:
         assert creation.object["revision"] == 1
         assert creation.object["metadata"]["labels"][REVISION_LABEL] == first.hash
         assert revised(owner(), "DaemonSet", [creation.object]).actions == ()
+
+    def test_revisions_are_written_as_kubernetes_controllers_write_them(self) -> None:
+        made = owner()
+        made["spec"]["template"] = {
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+            "metadata": {"labels": {"b": "1", "a": "2"}},
+        }
+        (creation,) = revised(made, "DaemonSet", []).actions
+        assert isinstance(creation, Create)
+        assert json.dumps(creation.object["data"], separators=(",", ":")) == (
+            '{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,'
+            '"labels":{"a":"2","b":"1"}},"spec":{"containers":[{"image":"i","name":"c",'
+            '"resources":{}}]}}}}'
+        )
+        assert template_of(creation.object)["metadata"] == {"labels": {"a": "2", "b": "1"}}
+
+    def test_a_revision_of_an_earlier_version_is_still_the_templates(self) -> None:
+        """Another name for it would restart every pod."""
+        (creation,) = revised(owner(), "DaemonSet", []).actions
+        assert isinstance(creation, Create)
+        former = {**creation.object, "data": revision_data(owner())}
+        found = revised(owner(), "DaemonSet", [former])
+        assert (found.name, found.actions) == (creation.target.name, ())
 
     def test_going_back_gives_the_old_revision_a_new_number(self) -> None:
         (creation,) = revised(owner(), "DaemonSet", []).actions

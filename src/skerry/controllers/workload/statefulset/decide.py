@@ -10,7 +10,7 @@ from skerry.controllers.workload.kinds import CLAIMS, PODS, STATEFUL_SETS
 from skerry.controllers.workload.statefulset.observe import Observed
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.logic.machinery.selectors import Selector
-from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised
+from skerry.logic.workloads.history import REVISION_LABEL, forgotten, revised, template_of
 from skerry.logic.workloads.owners import TargetOf, claim, claim_actions, owner_reference
 from skerry.logic.workloads.pods import (
     is_available,
@@ -145,9 +145,7 @@ def _template_for(step: _Step, ordinal: int) -> tuple[Object, str]:
         return step.spec["template"], step.history.hash
     for revision in step.observed.revisions:
         if revision["metadata"]["name"] == step.current:
-            template = copy.deepcopy(revision["data"]["spec"]["template"])
-            template.pop("$patch", None)
-            return template, step.current.rpartition("-")[2]
+            return template_of(revision), step.current.rpartition("-")[2]
     return step.spec["template"], step.history.hash
 
 
