@@ -35,7 +35,7 @@ from skerry.runtime.informer import Informer
 
 _SUITE = "holding"
 EDGES = int(os.environ.get("SKERRY_BENCH_EDGES", "500"))
-_SHOWN = 12
+_SHOWN = 24
 # Tables with fewer entries than this, for each edge, do not grow with the fleet.
 _GROWING = 0.9
 # Caches with bounds of their own, and what is the same without any edge.

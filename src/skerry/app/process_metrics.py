@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from skerry.app.process_peers import Peers
 from skerry.kit.log import Logger
 from skerry.kit.metric_sums import Family, exposition_of, families_of, lasting, summed
-from skerry.kit.metrics import CONTENT_TYPE, Gauge
+from skerry.kit.metrics import CONTENT_TYPE
 from skerry.server.http.message import Answer, Request, Response
 
 log = Logger("processes")
@@ -76,9 +76,6 @@ class GroupMetrics:
         self._kept = kept
         # What the processes before this one, in its place, have reported.
         self._before = kept.read()
-        Gauge(
-            registry, "skerry_server_processes", "Processes of this server that were counted here."
-        ).set(1)
         peers.answers[METRICS] = self._own
 
     async def _own(self, _: bytes) -> bytes:

@@ -166,6 +166,15 @@ class ServerMetrics:
             lambda: {(): flow.watches},
         )
 
+        # Added up over the processes of a group, like everything else.
+        Reading(
+            registry,
+            "skerry_server_processes",
+            "Processes of this server that these numbers are of.",
+            (),
+            lambda: {(): 1},
+        )
+
     def register_process(self) -> None:
         """Add the process's memory, processor time and files; once per process."""
         ProcessCollector(registry=self.registry)

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from skerry.app.process_metrics import GroupMetrics, KeptMetrics
 from skerry.app.process_peers import GroupName, Peers
 from skerry.kit.ids import SystemIds
-from skerry.kit.metrics import Counter
+from skerry.kit.metrics import Counter, Gauge
 from skerry.server.http.message import Request, Response
 
 
@@ -19,6 +19,7 @@ class Process:
     def __init__(self, group: GroupName, index: int, kept: KeptMetrics) -> None:
         registry = CollectorRegistry()
         self.requests = Counter(registry, "requests_total", "Requests.")
+        Gauge(registry, "skerry_server_processes", "Processes.").set(1)
         self.peers = Peers(group, index, 2)
         self._metrics = GroupMetrics(registry, self.peers, kept)
 

@@ -66,8 +66,8 @@ class StatusQueries:
         self.kind_queue: WorkQueue[KindKey] = hub.queue(f"{NAME}-kinds")
         pace = Pace(self.queue, clock)
         queries = edge.informer(STATUS_QUERIES)
-        locations = views.scheduling.informer(LOCATIONS, transform=lean_location)
-        targets = views.workload.informer(SYNC_TARGETS, transform=lean_target)
+        locations = views.scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
+        targets = views.workload.informer(SYNC_TARGETS, transform=lean_target, packed=True)
         self.inputs = inputs = QueryInputs(
             feed,
             views.provider,
