@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 # Offered and accepted in the head of the request by which a tunnel begins.
@@ -300,6 +300,20 @@ class Tunnel:
             self._lost = reason
             for stream in list(self._streams.values()):
                 stream.fail(reason)
+
+    async def hear(self, read: Callable[[], Awaitable[bytes]], other: str) -> str:
+        """Take what *read* returns until there is no more; return why.
+
+        *other* is what the other side is called; a ``TimeoutError`` of *read* is its silence.
+        """
+        try:
+            while data := await read():
+                self.receive(data)
+        except TimeoutError:
+            return f"{other} was silent for too long"
+        except TunnelError as error:
+            return f"{other} broke the protocol: {error}"
+        return "the connection has ended"
 
     # -- what streams call -----------------------------------------------------------------------
 

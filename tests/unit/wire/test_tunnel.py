@@ -256,3 +256,25 @@ async def test_a_ping_is_answered_unless_the_other_side_takes_nothing() -> None:
     ends.up.queued_bytes = 2 << 20
     ends.hub.ping()
     assert heard == [frame(PONG)]
+
+
+@pytest.mark.parametrize(
+    ("comes", "why"),
+    [
+        ([frame(PING), b""], "the connection has ended"),
+        ([frame(PING), TimeoutError()], "the edge was silent for too long"),
+        ([frame(DATA, 7, b"x")], "the edge broke the protocol: stream 7: was never opened"),
+    ],
+)
+async def test_what_comes_is_taken_until_it_ends_and_the_end_has_a_cause(
+    comes: list[bytes | Exception], why: str
+) -> None:
+    line, left = _Line(), iter(comes)
+
+    async def read() -> bytes:
+        found = next(left)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    assert await Tunnel(line, asyncio.Event).hear(read, "the edge") == why

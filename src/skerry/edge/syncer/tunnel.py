@@ -26,7 +26,7 @@ from skerry.logic.machinery.edges.tunnel import (
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.http import HttpTransport, Upgraded
 from skerry.runtime.transport import TransportError
-from skerry.wire.tunnel import StreamReset, Tunnel, TunnelError, TunnelStream
+from skerry.wire.tunnel import StreamReset, Tunnel, TunnelStream
 
 # The hub asks every half minute whether we are there; a hub that is silent for longer is gone.
 _SILENT_SECONDS: Final = 100.0
@@ -136,18 +136,11 @@ class EdgeTunnel:
 
 
 async def _heard(tunnel: Tunnel, line: Upgraded) -> str:
-    """Take what comes until there is no more; return why."""
-    while True:
-        try:
-            async with asyncio.timeout(_SILENT_SECONDS):
-                data = await line.read()
-            if not data:
-                return "the hub has ended it"
-            tunnel.receive(data)
-        except TimeoutError:
-            return "the hub was silent for too long"
-        except TunnelError as error:
-            return f"the hub broke the protocol: {error}"
+    async def read() -> bytes:
+        async with asyncio.timeout(_SILENT_SECONDS):
+            return await line.read()
+
+    return await tunnel.hear(read, "the hub")
 
 
 async def _to_edge(stream: TunnelStream, line: Upgraded) -> None:

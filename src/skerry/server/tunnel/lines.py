@@ -19,7 +19,7 @@ from skerry.kit.timestamps import rfc3339
 from skerry.server.extensions import Visit
 from skerry.server.http.message import Answer, Duplex, Sender, Upgrade
 from skerry.server.streaming.websocket import as_duplex
-from skerry.wire.tunnel import PROTOCOL, Tunnel, TunnelError
+from skerry.wire.tunnel import PROTOCOL, Tunnel
 
 _PING_SECONDS: Final = 30.0
 # Three questions without an answer.
@@ -108,15 +108,8 @@ class TunnelLines:
 
 
 async def _heard(tunnel: Tunnel, duplex: Duplex) -> str:
-    """Take what the edge sends until there is no more; return why."""
-    while True:
-        try:
-            async with asyncio.timeout(_SILENT_SECONDS):
-                data = await duplex.read()
-            if not data:
-                return "the connection has ended"
-            tunnel.receive(data)
-        except TimeoutError:
-            return f"nothing was heard for {_SILENT_SECONDS:g} s"
-        except TunnelError as error:
-            return f"the edge broke the protocol: {error}"
+    async def read() -> bytes:
+        async with asyncio.timeout(_SILENT_SECONDS):
+            return await duplex.read()
+
+    return await tunnel.hear(read, "the edge")

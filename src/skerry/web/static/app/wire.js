@@ -36,7 +36,7 @@ export function dial(asked = null) {
 /** Return what the page at *place* will ask for first, where that is known by its address alone. */
 function asked(place) {
   const query = new URLSearchParams(place.search);
-  return place.pathname === "/console/fleet" && !query.get("at") ? { kind: "fleet", view: fleetView(query, FIRST_ROWS) } : null;
+  return place.pathname === "/console/fleet" ? { kind: "fleet", view: fleetView(query, FIRST_ROWS) } : null;
 }
 
 /** The first connection; who signs in has none yet. @type {Wire|null} */
