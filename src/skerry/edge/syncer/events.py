@@ -53,6 +53,7 @@ class EventHandlers:
         s.mailbox.changed.connect(self.mailbox_changed)
         s.mailbox.completed.connect(self.mailbox_completed)
         s.config.changed.connect(self.config_changed)
+        s.config.reported.connect(self._report)
         s.hub_types.changed.connect(self.hub_types_changed)
         s.trust.changed.connect(self.trust_changed)
         s.edge_cache.changed.connect(self.edge_changed)

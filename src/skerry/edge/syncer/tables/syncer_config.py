@@ -16,12 +16,17 @@ _FACT = "config"
 
 
 class ConfigView:
-    """The scope in force; ``changed`` is sent when it, or an annotation, may have changed."""
+    """The scope in force; ``changed`` is sent when it, or an annotation, may have changed.
+
+    ``reported`` is sent when only a status did. Nearly always we wrote that ourselves, every second
+    while there is much to do, and a change has everything looked at that is placed.
+    """
 
     def __init__(self, factory: InformerFactory, records: SyncRecords, trust: Trust) -> None:
         self._records = records
         self._trust = trust
         self.changed = Signal[[]]()
+        self.reported = Signal[[]]()
         self.informer = factory.informer(SYNCER_CONFIGS, transform=slim, packed=True, compact=True)
         saved = records.fact(_FACT) or {}
         self._specs: list[Object] = saved.get("specs") or []
@@ -57,7 +62,11 @@ class ConfigView:
         self._take()
 
     def _happened(self, old: Object | None, new: Object | None) -> None:
-        if self.informer.synced.is_set():
+        if not self.informer.synced.is_set():
+            return
+        if old is not None and new is not None and _configured(old) == _configured(new):
+            self.reported.send()
+        else:
             self._take()
 
     def _take(self) -> None:
@@ -78,3 +87,9 @@ class ConfigView:
         newest = max(revision_of(obj["metadata"].get("resourceVersion")) for obj in objects)
         self.revision = max(newest, revision_of(self.informer.resource_version))
         self._records.set_fact(_FACT, {"specs": specs, "revision": self.revision})
+
+
+def _configured(config: Object) -> tuple[object, ...]:
+    """Return what a SyncerConfig says to its syncer."""
+    metadata = config["metadata"]
+    return metadata.get("uid"), metadata.get("annotations"), config.get("spec")

@@ -131,3 +131,20 @@ async def test_a_config_that_goes_leaves_what_it_said(stage: Stage) -> None:
     assert not stage.view.configured
     # Without a config nobody says what belongs: the last word stands, and nothing is deleted.
     assert stage.view.scope.covers(PAGE)
+
+
+async def test_a_report_is_no_change_of_what_is_configured(stage: Stage) -> None:
+    stage.read(config())
+    await stage.view.run()
+    reports: list[None] = []
+    stage.view.reported.connect(lambda: reports.append(None))
+    report = {**config(resourceVersion="8"), "status": {"objects": {"applied": 1}}}
+    stage.view.informer.apply("MODIFIED", report)
+    assert (stage.changes, len(reports)) == (1, 1), "everything placed would be looked at"
+    noted = config(resourceVersion="9", annotations={"a": "b"})
+    stage.view.informer.apply("MODIFIED", {**noted, "status": report["status"]})
+    assert (stage.changes, len(reports)) == (2, 1)
+    stage.view.informer.apply("MODIFIED", config(resourceVersion="10", spec={}))
+    assert stage.changes == 3
+    stage.view.informer.apply("DELETED", config(resourceVersion="11", spec={}))
+    assert stage.changes == 4
