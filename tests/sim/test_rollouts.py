@@ -214,7 +214,7 @@ async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str)
 
 
 # Every controller is real, for an hour of virtual time.
-@pytest.mark.parametrize("seed", seeds_of(20))
+@pytest.mark.parametrize("seed", seeds_of(10))
 @virtual
 async def test_whatever_happens_bad_pages_stay_with_the_canary_and_good_ones_arrive(
     seed: int,

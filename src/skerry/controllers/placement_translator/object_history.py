@@ -133,6 +133,15 @@ class ObjectHistory:
         """Take that this is recorded."""
         self._known[placement] = known
         self._unread.discard(placement)
+        self._drop(placement, written)
+
+    def forget(self, placement: ObjectRef, written: Mapping[ObjectRef, Sent]) -> None:
+        """Take that this is recorded, or never will be, and that the end must be read again."""
+        self._known.pop(placement, None)
+        self._unread.add(placement)
+        self._drop(placement, written)
+
+    def _drop(self, placement: ObjectRef, written: Mapping[ObjectRef, Sent]) -> None:
         changed = self._changed.get(placement, {})
         for item, sent in written.items():
             later = changed.pop(item, None)
@@ -285,5 +294,9 @@ class HistoryExecutor(Executor):
             _log.warning("objects not recorded", error=str(error))
             outcomes = []
         if isinstance(plan, HistoryPlan) and plan.placement is not None and plan.known is not None:
-            self._history.note(plan.placement, plan.known, plan.changed)
+            # What was there already may follow another record than ours would have.
+            if len(outcomes) == len(plan) and all(each.result == "created" for each in outcomes):
+                self._history.note(plan.placement, plan.known, plan.changed)
+            else:
+                self._history.forget(plan.placement, plan.changed)
         return outcomes

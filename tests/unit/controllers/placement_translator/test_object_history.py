@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from skerry.api.edge import DECISION_RECORDS, EDGE_PLACEMENTS, HISTORY_RETENTION, ROLLOUTS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -11,6 +13,7 @@ from skerry.controllers.placement_translator.object_history import ObjectHistory
 from skerry.controllers.placement_translator.settings import TranslatorSettings
 from skerry.logic.fleet.history.chain import verify
 from skerry.logic.fleet.history.record import in_order
+from skerry.runtime.transport import Answer
 from tests.kit.chain.translator_hub import CONFIG_MAPS, Hub, config_map
 from tests.kit.sim.loop import virtual
 
@@ -96,6 +99,33 @@ async def test_what_is_withheld_is_recorded_and_what_is_no_more_by_whoever_comes
         async with hub.translating():
             await hub.settle(30)
             assert (await story(hub))[1:] == [("Released", "reader", 2, "Released")]
+
+
+@virtual
+async def test_after_a_record_that_was_refused_the_chain_goes_on_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hub = RecordingHub()
+    ask, refused = hub.faults.request, []
+
+    async def refusing(method: str, path: str, *more: Any, **named: Any) -> Answer:
+        if method == "POST" and path.endswith("/decisionrecords"):
+            refused.append(path)
+            return Answer(403, {}, b'{"kind":"Status","code":403,"reason":"Forbidden"}')
+        return await ask(method, path, *more, **named)
+
+    async with hub.running(["florin", "guilder"]), hub.translating():
+        await placed(hub)
+        await hub.settle(30)
+        monkeypatch.setattr(hub.faults, "request", refusing)
+        await hub.put(CONFIG_MAPS, config_map("page", {"k": "2"}), "shop")
+        await hub.settle(30)
+        known = await story(hub)
+        assert len(refused) == 1, "it is not tried again and again"
+        monkeypatch.undo()
+        await hub.put(CONFIG_MAPS, config_map("page", {"k": "3"}), "shop")
+        await hub.settle(30)
+        assert (await story(hub))[len(known) :] == [("Revised", "page", 2, "ContentChanged")]
 
 
 @virtual
