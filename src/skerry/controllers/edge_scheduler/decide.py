@@ -41,7 +41,7 @@ class SlicePlan(Plan):
     order, the others one by one when all of those have been: see ``logic.fleet.placement.pages``.
     *examine*: guards have to be asked, and the placement observed anew for them. *undecided*: it
     comes back before anything is decided, and what led here will have led there. *finalizes*: the
-    finalizer of guards is among *before*.
+    first of *before* is the finalizer of guards, which records follow.
     """
 
     observed: Observed | Gone | None = None

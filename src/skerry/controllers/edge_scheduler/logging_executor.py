@@ -14,7 +14,7 @@ from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import NAME
 from skerry.controllers.edge_scheduler.observed import Cause, Gone
 from skerry.kit.log import Logger
-from skerry.logic.machinery.plan import Create, Plan, Update
+from skerry.logic.machinery.plan import Action, Create, Plan, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome, WriteRecorder
 from skerry.runtime.metrics import RuntimeMetrics
@@ -67,18 +67,28 @@ class LoggingExecutor(Executor):
         self._writes = not dry_run
 
     async def _write_before(self, ref: ObjectRef, plan: SlicePlan) -> None:
-        """Write what has to be there before slices change: records, then guards and rollouts."""
+        """Write what has to be there before slices change: records, then guards and rollouts.
+
+        The finalizer comes before the records: they are known by their version for younger than
+        the placement as long as no slice has followed.
+        """
+        before = plan.before
+        self._memory.guards.expect_finalizer(ref, expected=plan.finalizes and self._writes)
+        if plan.finalizes:
+            await self._finalize(ref, before[0])
+            before = before[1:]
         if plan.story is not None and self._history is not None:
             await self._history.write(ref, plan.story)
-        guards = self._memory.guards
-        guards.expect_finalizer(ref, expected=plan.finalizes and self._writes)
-        try:
-            written = await self._first.execute(Plan(plan.before, plan.announcements))
-        except (ApiError, TransportError):
-            guards.expect_finalizer(ref, expected=False)
-            raise
+        written = await self._first.execute(Plan(before, plan.announcements))
         if self._memory.rollouts is not None:
             self._memory.rollouts.note(ref, written)
+
+    async def _finalize(self, ref: ObjectRef, finalizer: Action) -> None:
+        try:
+            await self._first.execute(Plan((finalizer,)))
+        except (ApiError, TransportError):
+            self._memory.guards.expect_finalizer(ref, expected=False)
+            raise
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         if not isinstance(plan, SlicePlan) or plan.observed is None:

@@ -24,6 +24,8 @@ from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.guards import GuardState
+from skerry.controllers.edge_scheduler.history import Members
+from skerry.controllers.edge_scheduler.history_writer import HistoryWriter
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observed import (
@@ -35,12 +37,15 @@ from skerry.controllers.edge_scheduler.observed import (
     Result,
 )
 from skerry.kit import log
+from skerry.kit.clock import SystemClock
+from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Outcome
 from skerry.runtime.metrics import RuntimeMetrics
+from tests.kit.chain import recording
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
@@ -54,6 +59,7 @@ class Server:
     """Takes writes, and refuses those to some names."""
 
     def __init__(self, *refused: str) -> None:
+        self.clock = SystemClock()
         self.refused = refused
         self.writes: list[str] = []
 
@@ -201,3 +207,31 @@ def test_the_event_of_a_finalizer_is_expected_where_it_was_written(
         world.execute(replace(plan(), before=(write,), finalizes=True))
     expected = world.memory.guards.take_finalizer(P, old, new)
     assert expected is (not refused and not dry_run)
+
+
+def test_a_finalizer_comes_before_the_record_and_that_before_the_slices() -> None:
+    """A process that starts anew takes records that are younger than the placement for decisions
+    without effect so far; one that the finalizer had made older would be written again."""
+    world = World()
+    world.executor = LoggingExecutor(
+        cast(Client, world.server),
+        Recorder(),
+        world.memory,
+        world.reconciled.append,
+        HistoryWriter(
+            cast(Client, world.server),
+            Maker("edge-scheduler"),
+            Members(),
+            list,
+            metrics=RuntimeMetrics(),
+        ),
+        metrics=RuntimeMetrics(),
+    )
+    write = Update(Target(EDGE_PLACEMENTS, "p", cluster="wmw"), {"metadata": {"name": "p"}}, "G")
+    found = recording.story(recording.observed(), recording.A)
+    assert found is not None
+    joined = replace(found, is_first=True)
+    world.execute(replace(plan(), before=(write,), finalizes=True, story=joined))
+    kinds = [each.split("-")[0] for each in world.server.writes]
+    assert kinds[:2] == ["update p", f"create {joined.subject.name}"]
+    assert sorted(kinds[2:]) == ["create b", "create c", "delete a"]
