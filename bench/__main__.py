@@ -11,6 +11,7 @@ from bench.report import Row, save, table
 
 SUITES = (
     "api",
+    "cost",
     "processes",
     "admission",
     "scheduler",
@@ -46,6 +47,7 @@ def main() -> int:
         "--large", action="store_true", help="also fill up to 1,000,000 objects, 10,000 workspaces"
     )
     parser.add_argument("--seconds", type=float, help="how long churn lasts; 600 unless said")
+    parser.add_argument("--baseline", type=Path, help="a checkout to compare cost with")
     parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
     arguments = parser.parse_args()
     rows: list[Row] = []
@@ -55,6 +57,8 @@ def main() -> int:
         module = importlib.import_module(f"bench.{name}")
         if name in ("api", "workspaces"):
             rows += module.run(arguments.peer_kubeconfig, large=arguments.large)
+        elif name == "cost":
+            rows += module.run(arguments.baseline)
         elif name == "churn" and arguments.seconds is not None:
             rows += module.run(arguments.seconds)
         else:

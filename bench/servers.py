@@ -58,14 +58,25 @@ class Measured:
 
 
 @contextlib.contextmanager
-def ours(command: str = "serve", flags: Sequence[str] = ()) -> Iterator[Measured]:
-    """Start one of our servers on a fresh data directory; stop it at the end."""
+def ours(
+    command: str = "serve", flags: Sequence[str] = (), tree: Path | None = None
+) -> Iterator[Measured]:
+    """Start one of our servers on a fresh data directory; stop it at the end.
+
+    It is this tree's unless another checkout is given.
+    """
+    environment = dict(os.environ)
+    if tree is not None:
+        environment["PYTHONPATH"] = str(tree / "src")
     with tempfile.TemporaryDirectory(prefix="skerry-bench-") as directory:
         data = Path(directory) / "data"
         began = time.perf_counter()
         arguments = [sys.executable, "-m", "skerry.cli", command, "--data-dir", str(data)]
         process = subprocess.Popen(
-            [*arguments, "--port", "0", "-v", "0", *flags], stdout=subprocess.PIPE, text=True
+            [*arguments, "--port", "0", "-v", "0", *flags],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         try:
             assert process.stdout is not None
