@@ -142,18 +142,13 @@ class PlacementTranslator:
         self._contents = ContentReader(
             views.edge.client, self._handlers.content_read, self.tables.dirty.scopes.is_awaited
         )
-        self.history_queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-history")
-        if views.history is not None:
-            self._handlers.history = ObjectHistory(self.history_queue.add_after)
-            inputs.placements.add_handler(self._handlers.history.placement_changed)
         self._listen()
         announce = (context.recorder or self._recorder).announce
         self._loops = [self._mailbox_loop(), self._status_loop(announce)]
         if inputs.consents is not None:
             self._loops.append(self._report_loop(inputs.consents, announce))
-        if self._handlers.history is not None and views.history is not None:
-            loop = self._history_loop(self._handlers.history, views.history, views.edge.client)
-            self._loops.append(loop)
+        if views.history is not None:
+            self._loops.append(self._history_loop(views.history, views.edge.client))
         # A sweep and a cut are never under way at once.
         self._writing = asyncio.Lock()
         self._sweeper: Sweeper | None = None
@@ -344,9 +339,12 @@ class PlacementTranslator:
         )
 
     def _history_loop(
-        self, history: ObjectHistory, settings: ObjectHistorySettings, client: Client
+        self, settings: ObjectHistorySettings, client: Client
     ) -> Controller[Any, Any]:
         context, inputs, tables = self._context, self._inputs, self.tables
+        queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-history")
+        self._handlers.history = history = ObjectHistory(queue.add_after)
+        inputs.placements.add_handler(history.placement_changed)
         observer = HistoryObserver(
             client,
             history,
@@ -366,7 +364,7 @@ class PlacementTranslator:
             executor,
         )
         return context.controller(
-            f"{NAME}-history", reconciler, self.history_queue, inputs.all, _HISTORY_WORKERS
+            f"{NAME}-history", reconciler, queue, inputs.all, _HISTORY_WORKERS
         )
 
     def _new_sweeper(self, client: Client, rollouts: Informer) -> Sweeper:
