@@ -53,7 +53,7 @@ class EventHandlers:
         s.mailbox.changed.connect(self.mailbox_changed)
         s.mailbox.completed.connect(self.mailbox_completed)
         s.config.changed.connect(self.config_changed)
-        s.config.reported.connect(self._report)
+        s.config.reported.connect(self.config_reported)
         s.hub_types.changed.connect(self.hub_types_changed)
         s.trust.changed.connect(self.trust_changed)
         s.edge_cache.changed.connect(self.edge_changed)
@@ -97,9 +97,7 @@ class EventHandlers:
 
     def config_changed(self) -> None:
         s = self._s
-        s.budget.approve(s.config.annotation(APPROVE_DELETIONS))
-        if s.trust.current and s.config.annotation(ACCEPT_STORE_IDENTITY) == s.trust.current:
-            s.trust.accept()
+        self._agree()
         self._follow()
         dropped = [ref for ref in s.records.all_placed() if not s.config.scope.covers(ref)]
         self._propose(dropped)
@@ -116,6 +114,11 @@ class EventHandlers:
         self._expect()
         self._ask_for_types()
         self._accept_if_harmless()
+        self._report()
+
+    def config_reported(self) -> None:
+        """Take it that a status was written: what a person agreed to may be what it asks for."""
+        self._agree()
         self._report()
 
     def hub_types_changed(self) -> None:
@@ -185,6 +188,13 @@ class EventHandlers:
         s = self._s
         if refs and s.trust.trusted and s.config.configured:
             s.budget.propose(refs)
+
+    def _agree(self) -> None:
+        """Do what a person has agreed to, if that is what is asked."""
+        s = self._s
+        s.budget.approve(s.config.annotation(APPROVE_DELETIONS))
+        if s.trust.current and s.config.annotation(ACCEPT_STORE_IDENTITY) == s.trust.current:
+            s.trust.accept()
 
     def _follow(self) -> None:
         """Follow the types the scope names, as far as the mailbox has them."""

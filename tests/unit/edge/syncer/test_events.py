@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 
-from skerry.api.edge import SYNCER_CONFIG_NAME, TYPES_CHANGED
+from skerry.api.edge import ACCEPT_STORE_IDENTITY, SYNCER_CONFIG_NAME, TYPES_CHANGED
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
@@ -226,3 +226,20 @@ async def test_types_are_asked_for_when_the_mailbox_is_said_to_have_got_some(
             h.say({TYPES_CHANGED: version})
             asked.append(types._wanted.is_set())
         assert asked[1:] == [False, True], "the first reading asks for them anyway"
+
+
+@virtual
+async def test_a_report_that_comes_back_has_nothing_looked_at_but_what_a_person_agreed_to(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        h.say({ACCEPT_STORE_IDENTITY: "b"})
+        h.place(PAGE, ELSEWHERE)
+        drain(h.state.down)
+        before = h.reports
+        h.events.config_reported()
+        assert (drain(h.state.down), h.reports) == (set(), before + 1)
+        h.state.trust.saw_header("b")
+        assert not h.state.trust.trusted
+        h.events.config_reported()
+        assert h.state.trust.trusted
