@@ -143,18 +143,23 @@ class PlacementTranslator:
             views.edge.client, self._handlers.content_read, self.tables.dirty.scopes.is_awaited
         )
         self._listen()
-        announce = (context.recorder or self._recorder).announce
-        self._loops = [self._mailbox_loop(), self._status_loop(announce)]
-        if inputs.consents is not None:
-            self._loops.append(self._report_loop(inputs.consents, announce))
-        if views.history is not None:
-            self._loops.append(self._history_loop(views.history, views.edge.client))
         # A sweep and a cut are never under way at once.
         self._writing = asyncio.Lock()
         self._sweeper: Sweeper | None = None
+        self._loops = self._built_loops(views, (context.recorder or self._recorder).announce)
         if inputs.rollouts is not None:
-            self._loops.append(self._cut_loop(views.edge.client))
             self._sweeper = self._new_sweeper(views.edge.client, inputs.rollouts)
+
+    def _built_loops(self, views: Views, announce: Announce) -> list[Controller[Any, Any]]:
+        inputs = self._inputs
+        found = [self._mailbox_loop(), self._status_loop(announce)]
+        if inputs.consents is not None:
+            found.append(self._report_loop(inputs.consents, announce))
+        if views.history is not None:
+            found.append(self._history_loop(views.history, views.edge.client))
+        if inputs.rollouts is not None:
+            found.append(self._cut_loop(views.edge.client))
+        return found
 
     def _guarded(self, exporter: ClusterName | None) -> GuardedObjects:
         return GuardedObjects(
