@@ -33,6 +33,7 @@ from skerry.controllers.placement_translator.held import (
     HoldsExecutor,
     HoldsObserver,
     ObservedHolds,
+    Patience,
     decide_holds,
 )
 from skerry.controllers.placement_translator.inputs import BY_PLACEMENT, Inputs, Views
@@ -311,12 +312,19 @@ class PlacementTranslator:
             dry_run=context.dry_run,
         )
         reconciler: Reconciler[ClusterName, ObservedHolds] = Reconciler(
-            HoldsObserver(self.held, consents, self.consent.path).observe,
+            HoldsObserver(self.held, consents, self.consent.path, self._patience()).observe,
             lambda observed: decide_holds(observed, clock.now()),
             executor,
         )
         return context.controller(
             f"{NAME}-consent", reconciler, self.consent_queue, self._inputs.all, _REPORT_WORKERS
+        )
+
+    def _patience(self) -> Patience:
+        return Patience(
+            self.tables.dirty.is_settled,
+            lambda key: self.consent_queue.add_after(key, _REPORT_SECONDS),
+            self._context.client.clock.monotonic,
         )
 
     def _cut_loop(self, client: Client) -> Controller[Any, Any]:

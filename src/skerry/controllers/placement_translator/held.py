@@ -37,6 +37,8 @@ from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 from skerry.runtime.metrics import RuntimeMetrics
 
+# How long a report waits for rows to be evaluated: longer than a list that fails a few times.
+_PATIENCE_SECONDS = 30.0
 # An object in a mailbox: what its id is made of, so the order and number of members stay.
 Element = tuple[Mailbox, str, str, str, str]
 
@@ -141,15 +143,53 @@ class ObservedHolds:
     refused: tuple[Mapping[str, Any], ...] = ()
 
 
+class Patience:
+    """Defers reports that would leave out what has not been evaluated, but not for ever.
+
+    A mailbox may wait for a kind that nobody defines, and a confirmation must not.
+    """
+
+    def __init__(
+        self,
+        is_settled: Callable[[ClusterName], bool],
+        enqueue: Callable[[ClusterName], None],
+        now: Callable[[], float],
+    ) -> None:
+        """*enqueue* has an inventory workspace looked at again, a little later."""
+        self._is_settled = is_settled
+        self._enqueue = enqueue
+        self._now = now
+        self._since: dict[ClusterName, float] = {}
+
+    def waits(self, cluster: ClusterName) -> bool:
+        """Tell whether a report is to wait; then it comes again."""
+        if self._is_settled(cluster):
+            self._since.pop(cluster, None)
+            return False
+        if self._now() - self._since.setdefault(cluster, self._now()) >= _PATIENCE_SECONDS:
+            return False
+        self._enqueue(cluster)
+        return True
+
+
 class HoldsObserver:
     """Reads what there is to report about one inventory workspace."""
 
-    def __init__(self, state: HeldObjects, consents: Informer, path: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        state: HeldObjects,
+        consents: Informer,
+        path: Callable[[str], str],
+        patience: Patience,
+    ) -> None:
         self._state = state
         self._consents = consents
         self._path = path
+        self._patience = patience
 
     async def observe(self, cluster: ClusterName) -> ObservedHolds | None:
+        if self._patience.waits(cluster):
+            return None  # what has not been evaluated yet is not granted for that
         record = self._consents.index.get(Key(cluster, "", LOCATION_CONSENT_NAME))
         if record is None:
             return None  # the edge scheduler makes it; that it is there is an event

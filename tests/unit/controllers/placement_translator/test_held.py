@@ -16,6 +16,7 @@ from skerry.controllers.placement_translator.held import (
     HoldsObserver,
     HoldsPlan,
     ObservedHolds,
+    Patience,
     decide_holds,
 )
 from skerry.logic.fleet.placement.consent_record import new_record
@@ -130,7 +131,8 @@ async def test_an_inventory_is_seen_once_its_record_is_there() -> None:
     state.put(MAILBOX, SECRET, Hold("bank", held=True))
     state.put(MAILBOX, ROLE, Hold("bank", held=False))
     records = cache(LOCATION_CONSENTS)
-    observer = HoldsObserver(state, records, lambda cluster: f"root:{cluster}")
+    settled = Patience(lambda _: True, lambda _: None, lambda: 0.0)
+    observer = HoldsObserver(state, records, lambda cluster: f"root:{cluster}", settled)
     assert await observer.observe("imw") is None, "the edge scheduler makes it"
     made = record()
     made["metadata"].setdefault("annotations", {})["kcp.io/cluster"] = "imw"
@@ -173,3 +175,26 @@ async def test_copies_go_when_the_confirmation_is_written_and_not_in_a_dry_run(
     await executor.execute(plan)
     assert marked == ({} if dry_run else {MAILBOX: {SECRET, ROLE}})
     assert state.is_released(MAILBOX, SECRET) is not dry_run
+
+
+async def test_nothing_is_reported_before_everything_was_evaluated_but_not_for_ever() -> None:
+    """After a start a report would say that nothing is held, and then that it is."""
+    now, again = [0.0], list[str]()
+    open_rows = {"imw"}
+    patience = Patience(lambda cluster: cluster not in open_rows, again.append, lambda: now[0])
+    records = cache(LOCATION_CONSENTS)
+    made = record()
+    made["metadata"].setdefault("annotations", {})["kcp.io/cluster"] = "imw"
+    records.apply("ADDED", made)
+    observer = HoldsObserver(HeldObjects(lambda _: None), records, str, patience)
+    assert await observer.observe("imw") is None
+    assert again == ["imw"]
+    now[0] = 29.0
+    assert await observer.observe("imw") is None
+    now[0] = 30.0
+    assert await observer.observe("imw") is not None
+    assert again == ["imw", "imw"]
+    open_rows.clear()
+    assert await observer.observe("imw") is not None
+    open_rows.add("imw")
+    assert await observer.observe("imw") is None, "its time begins anew"

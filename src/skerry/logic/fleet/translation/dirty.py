@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, Mailbox
-from skerry.api.refs import ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.tables.completeness import Completeness
 from skerry.logic.fleet.translation.workspaces import CONTENT, REVISION, Scope
 
@@ -104,6 +104,13 @@ class DirtyRows:
         there, may do so for ever; everything there is to read has been read.
         """
         return any(scope[0] not in _ENDLESS for scope in self._parked.get(mailbox, ()))
+
+    def is_settled(self, cluster: ClusterName) -> bool:
+        """Tell whether every row of an inventory workspace's mailboxes has been evaluated, as far
+        as what there is to read has been read."""
+        return not any(each.cluster == cluster for each in self._dirty) and not any(
+            each.cluster == cluster and self.waits(each) for each in self._parked
+        )
 
     def holds(self, mailbox: Mailbox, item: ObjectRef) -> bool:
         """Tell whether a row is to be evaluated, now or when what it waits for has been read."""

@@ -144,3 +144,18 @@ def test_no_row_is_lost(steps: list[tuple[str, ObjectRef]]) -> None:
                 is_open.discard(item)
     rows.complete(TYPES)
     assert set(rows.of(M)) == is_open
+
+
+def test_an_inventory_is_settled_when_no_row_of_its_mailboxes_is_open() -> None:
+    rows, _ = _rows()
+    rows.mark(Mailbox("elsewhere", "m"), [A])
+    assert rows.is_settled("imw")
+    rows.mark(M, [A])
+    assert not rows.is_settled("imw")
+    rows.done(M, A, rows.of(M)[A])
+    assert rows.is_settled("imw")
+    rows.park(OTHER, B, TYPES)
+    assert not rows.is_settled("imw")
+    rows.unpark(OTHER, [B])
+    rows.park(OTHER, B, selection_scope(edge_placement_ref("wmw", "p")))
+    assert rows.is_settled("imw"), "a placement may never be corrected"
