@@ -26,8 +26,6 @@ pytestmark = pytest.mark.long
 
 Raw = dict[str, Any]
 ROOT = Path(__file__).parents[3]
-NAMES = [f"e{number}" for number in range(1, 21)]
-AWAY = NAMES[15:]
 BROKEN = "no-such-image"
 CONTROLLERS = ("mailbox", "placement-translator", "history", "edge-scheduler", "summarizer")
 
@@ -107,7 +105,7 @@ def running_edges(hub: OurHub | ForeignHub, folder: Path) -> Iterator[Edges]:
     command = [sys.executable, "-m", "tests.kit.e2e.many_edges"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*command, str(hub.kubeconfig), str(folder), *NAMES],
+            [*command, str(hub.kubeconfig), str(folder), *hub.edges],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -201,8 +199,9 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         shell = Shell(hub.kubeconfig, tmp_path / "home", ROOT)
         controllers = Controllers(hub, tmp_path / "controllers")
         stack.callback(controllers.stop)
-        rings = {name: "canary" if name == "e1" else "rest" for name in NAMES}
-        inventory = [each for name in NAMES for each in edge(name, ring=rings[name])]
+        names, away = list(hub.edges), hub.edges[-len(hub.edges) // 4 :]
+        rings = {name: "canary" if name == "e1" else "rest" for name in names}
+        inventory = [each for name in names for each in edge(name, ring=rings[name])]
         stack.callback(hub.clean)
         hub.install(shell)
         shell(f"kubectl ws root:imw >/dev/null\n{manifests(*inventory)}")
@@ -210,17 +209,17 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         shop = Shop(shell)
         shop(manifests(*workload("web:1")))
         edges.say("")
-        shop.rolled(phase="Completed", stable=1, destinations=20)
-        eventually(lambda: edges.running("web:1"), wanted=set(NAMES))
+        shop.rolled(phase="Completed", stable=1, destinations=len(names))
+        eventually(lambda: edges.running("web:1"), wanted=set(names))
 
-        # Five go away, and a good change neither waits for them nor fails.
-        edges.say(f"offline {' '.join(AWAY)}")
-        shop.rolled(absent=5)
+        # A quarter goes away, and a good change neither waits for them nor fails.
+        edges.say(f"offline {' '.join(away)}")
+        shop.rolled(absent=len(away))
         shop("kubectl -n shop set image deployment/web w=web:2")
         for name in CONTROLLERS[:3]:
             controllers.kill(name)
         shop.rolled(phase="Completed", stable=2)
-        eventually(lambda: edges.running("web:2"), wanted=set(NAMES) - set(AWAY))
+        eventually(lambda: edges.running("web:2"), wanted=set(names) - set(away))
 
         # A bad one stays with the canary, also when who decides and who judges is killed meanwhile.
         shop(f"kubectl -n shop set image deployment/web w={BROKEN}")
@@ -234,12 +233,12 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         story = shop.story()
         # An edge that is not heard of for a moment is a line of its own; most often there are six.
         moved = {move: sum(n for _, n, each, _ in story if each == move) for _, _, move, _ in story}
-        assert (moved["\N{EN DASH}→1"], moved["2→3"], moved["3→2"]) == (20, 1, 1)
+        assert (moved["\N{EN DASH}→1"], moved["2→3"], moved["3→2"]) == (len(names), 1, 1)
         [back] = [why for _, _, move, why in story if move == "3→2"]
         assert back.startswith("rollback: 1 of 1 destinations are bad: e1: deployments shop/web")
 
         # Who was away follows, and never ran it.
-        edges.say(f"online {' '.join(AWAY)}")
-        eventually(lambda: edges.running("web:2"), wanted=set(NAMES))
+        edges.say(f"online {' '.join(away)}")
+        eventually(lambda: edges.running("web:2"), wanted=set(names))
         assert edges.running(BROKEN) == {"e1"}
         eventually(lambda: set(shop.revisions().values()), wanted={2})

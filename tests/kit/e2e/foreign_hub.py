@@ -22,6 +22,8 @@ _BOUND = "kubectl wait --for=jsonpath='{.status.phase}'=Bound apibinding --all -
 class OurHub:
     """A hub of ours, alone with its test."""
 
+    edges = tuple(f"e{number}" for number in range(1, 21))
+
     def __init__(self, folder: Path) -> None:
         self._hub = Hub(folder / "hub", "--init")
 
@@ -45,7 +47,9 @@ class OurHub:
 
 
 class ForeignHub:
-    """A kcp that was there before us and stays."""
+    """A kcp that was there before us and stays; a mailbox there takes seconds."""
+
+    edges = OurHub.edges[:6]
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self.kubeconfig = kubeconfig
