@@ -30,7 +30,7 @@ BROKEN = "no-such-image"
 CONTROLLERS = ("mailbox", "placement-translator", "history", "edge-scheduler", "summarizer")
 
 
-def workload(image: str) -> list[Raw]:
+def workload(image: str, deadline: str) -> list[Raw]:
     """A Deployment, where it goes, and how."""
     labels = {"app": "web"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "w", "image": image}]}}
@@ -55,7 +55,7 @@ def workload(image: str) -> list[Raw]:
                 "settle": {"quiet": "500ms"},
                 "waves": [canary],
                 "pace": {"concurrency": "100%", "maxUnavailable": "100%"},
-                "judge": {"minReady": "500ms", "deadline": "5s"},
+                "judge": {"minReady": "500ms", "deadline": deadline},
                 "offline": {"after": "1s"},
             },
         },
@@ -207,7 +207,7 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         shell(f"kubectl ws root:imw >/dev/null\n{manifests(*inventory)}")
         edges = stack.enter_context(running_edges(hub, tmp_path / "edges"))
         shop = Shop(shell)
-        shop(manifests(*workload("web:1")))
+        shop(manifests(*workload("web:1", hub.deadline)))
         edges.say("")
         shop.rolled(phase="Completed", stable=1, destinations=len(names))
         eventually(lambda: edges.running("web:1"), wanted=set(names))

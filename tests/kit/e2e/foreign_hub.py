@@ -23,6 +23,8 @@ class OurHub:
     """A hub of ours, alone with its test."""
 
     edges = tuple(f"e{number}" for number in range(1, 21))
+    # Until when a good image is surely available, and a broken one is not.
+    deadline = "5s"
 
     def __init__(self, folder: Path) -> None:
         self._hub = Hub(folder / "hub", "--init")
@@ -50,6 +52,7 @@ class ForeignHub:
     """A kcp that was there before us and stays; a mailbox there takes seconds."""
 
     edges = OurHub.edges[:6]
+    deadline = "30s"
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self.kubeconfig = kubeconfig
