@@ -124,6 +124,8 @@ class ExportViews:
         Worked out once for all workspaces that bind alike, until anything changes: bindings that
         come to the same are one object, so their identity stands for what they bring.
         """
+        if (cluster, name) not in self.state.exports:
+            return _NOTHING  # and not remembered: anybody may ask for any name
         family = self.state.bindings.get(target) or {}
         bound = tuple(binding.bound for binding in family.values()) if target != WILDCARD else None
         system = self.catalogue.types(SYSTEM_ADMIN)
