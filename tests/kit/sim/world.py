@@ -18,7 +18,7 @@ from tests.kit.sim.faults import FaultyTransport, Rates
 from tests.kit.sim.twin import Twin
 
 # So many that a change that breaks things is seen; `make sim` looks for what is rare.
-SEEDS = range(int(os.environ.get("SKERRY_SIM_SEEDS", "8")))
+SEEDS = range(int(os.environ.get("SKERRY_SIM_SEEDS", "6")))
 
 
 def seeds_of(cost: int) -> range:
