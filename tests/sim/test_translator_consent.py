@@ -79,6 +79,25 @@ async def test_only_granted_kinds_come_in() -> None:
 
 
 @virtual
+async def test_who_refuses_is_reported_anew_when_grants_for_others_come_and_go() -> None:
+    hub = Hub()
+    async with hub.running(), hub.translating():
+        await hub.grant("g", paths=[WMW], selector={}, rules=APPS)
+        await hub.report()
+        await furnish(hub)
+        await hub.place("p", "florin")
+        await hub.settle()
+        refusal = "NotGranted: configmaps a/x is not granted by "
+        assert await reported(hub) == refusal + "root:imw/g"
+        await hub.grant("h", paths=["root:others"], selector={}, rules=APPS)
+        await hub.settle()
+        assert await reported(hub) == refusal + "any grant of root:imw"
+        await hub.at("root:imw").delete(LOCATION_GRANTS, "h")
+        await hub.settle()
+        assert await reported(hub) == refusal + "root:imw/g"
+
+
+@virtual
 async def test_what_is_there_stays_as_it_is_and_nothing_joins_it() -> None:
     hub = Hub()
     async with hub.running(), hub.translating():

@@ -77,7 +77,7 @@ class Book:
     def governs(self, mailbox: Mailbox) -> bool:
         return self.mode in ("Enforce", "Observe")
 
-    def refusing(self, mailbox: Mailbox) -> str:
+    def refusing(self, inventory: ClusterName) -> str:
         return "root:imw/g"
 
 

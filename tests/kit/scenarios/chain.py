@@ -95,7 +95,7 @@ class NoGrants:
     def governs(self, _: Mailbox) -> bool:
         return False
 
-    def refusing(self, _: Mailbox) -> str:
+    def refusing(self, _: ClusterName) -> str:
         return ""
 
     def is_released(self, _: Mailbox, __: ObjectRef) -> bool:

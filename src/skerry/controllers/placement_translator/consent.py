@@ -81,10 +81,10 @@ class GrantedPlaces:
         grants = self._index.admitting(source, number)
         return tuple(rule for grant in grants for rule in grant.rules)
 
-    def refusing(self, mailbox: Mailbox) -> str:
-        """Return, for people, the grants that decide about a mailbox."""
-        grants = self._index.grants_in(mailbox.cluster)
-        path = self.path(mailbox.cluster)
+    def refusing(self, inventory: ClusterName) -> str:
+        """Return, for people, the grants that decide about mailboxes of an inventory workspace."""
+        grants = self._index.grants_in(inventory)
+        path = self.path(inventory)
         counting = [grant for grant in grants if grant.enforces] or grants
         if len(counting) == 1:
             return f"{path}/{counting[0].ref.name}"

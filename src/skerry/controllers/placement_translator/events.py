@@ -184,8 +184,17 @@ class EventHandlers(RevisionEvents):
     # -- grants ------------------------------------------------------------------------------
 
     def grant_changed(self, old: Object | None, new: Object | None) -> None:
+        about = new or old
+        if about is None:
+            return
         self._use_grants()
+        inventory = cluster_of(about)
+        before = self._consent.refusing(inventory)
         self._mark_concerned(self._consent.grant_changed(old, new))
+        if self._consent.refusing(inventory) != before:
+            # What is refused stays so, whoever it is said to be refused by.
+            for mailbox, items in self._held.noted(inventory):
+                self.mark(mailbox, items)
 
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
         self._use_grants()

@@ -86,6 +86,11 @@ class HeldObjects:
             del self._noted[mailbox]
         self._report(self.holds.put(element, None) | self.refusals.replace(element, {}))
 
+    def noted(self, inventory: ClusterName) -> list[tuple[Mailbox, set[ObjectRef]]]:
+        """Return what is held or refused in the mailboxes of an inventory workspace."""
+        found = (each for each in self._noted if each.cluster == inventory)
+        return [(mailbox, set(self._noted[mailbox])) for mailbox in sorted(found)]
+
     def is_released(self, mailbox: Mailbox, item: ObjectRef) -> bool:
         return (mailbox, *item[1:]) in self._released
 

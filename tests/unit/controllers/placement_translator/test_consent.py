@@ -135,15 +135,15 @@ def test_who_refuses_is_named_when_it_is_one_and_counted_when_it_is_several(
 ) -> None:
     places.workspace_changed(None, _workspace("imw", "inventory"))
     places.grant_changed(None, _grant())
-    assert places.refusing(A) == "root:inventory/g"
+    assert places.refusing(A.cluster) == "root:inventory/g"
     other = _grant()
     other["metadata"]["name"] = "h"
     places.grant_changed(None, other)
-    assert places.refusing(A) == "any grant of root:inventory"
+    assert places.refusing(A.cluster) == "any grant of root:inventory"
     observing = _grant(mode="Observe")
     observing["metadata"]["name"] = "h"
     places.grant_changed(other, observing)
-    assert places.refusing(A) == "root:inventory/g", "only those count that enforce"
+    assert places.refusing(A.cluster) == "root:inventory/g", "only those count that enforce"
 
 
 def test_a_workspace_that_is_gone_is_granted_nothing(places: GrantedPlaces) -> None:

@@ -94,7 +94,7 @@ class GoverningGrants(Grants, Protocol):
 
     def governs(self, mailbox: Mailbox) -> bool: ...
 
-    def refusing(self, mailbox: Mailbox) -> str: ...
+    def refusing(self, inventory: ClusterName) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class Difference:
         hold = Hold(admitted[0].cluster, held=frozen, gone=gone)
         if not row.refused:
             return hold, ()
-        problem = not_granted(item, self.consent.refusing(there.mailbox), held=frozen)
+        problem = not_granted(item, self.consent.refusing(there.mailbox.cluster), held=frozen)
         return hold, tuple(PlacementProblem(each, problem) for each in admitted)
 
     # -- SyncerConfig ------------------------------------------------------------------------
