@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.servers import Measured
+from skerry.api.edge import mailbox_named
 from skerry.api.errors import AlreadyExists
-from skerry.api.kcp.resources import API_BINDINGS, WORKSPACES
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.app.edge_environment import ClientFlags, endpoint
@@ -150,3 +151,29 @@ async def for_each(
     async with asyncio.TaskGroup() as tasks:
         for _ in range(side_by_side):
             tasks.create_task(worker())
+
+
+async def make_edges(inventory: Client, count: int) -> None:
+    """Make the SyncTarget and the Location of so many edges."""
+
+    async def edge(number: int) -> None:
+        name = f"edge-{number:05}"
+        labels = {"id": name, "env": "prod"}
+        await inventory.create(SYNC_TARGETS, sync_target(name, labels))
+        await inventory.create(LOCATIONS, location(name, labels, {"id": name}))
+
+    await for_each(count, edge)
+
+
+async def mailbox_clusters(client: Client, count: int) -> list[str]:
+    """Return the clusters of the mailboxes, once so many are ready."""
+    provider = client.at("", PROVIDER)
+    while True:
+        found = (await provider.list(WORKSPACES)).items
+        ready = [each for each in found if (each.get("status") or {}).get("phase") == "Ready"]
+        clusters = [
+            each["spec"]["cluster"] for each in ready if mailbox_named(each["metadata"]["name"])
+        ]
+        if len(clusters) >= count:
+            return clusters
+        await asyncio.sleep(0.5)

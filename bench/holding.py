@@ -21,10 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.edge_hub import PROVIDER, connected, for_each, location, make_workspace, sync_target
+from bench.edge_hub import PROVIDER, connected, mailbox_clusters, make_edges, make_workspace
 from bench.report import Row, table
-from skerry.api.edge import mailbox_named
-from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.app.edge_controllers import ControllerSettings, _until_stopped
 from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
@@ -51,22 +49,8 @@ _BOUNDED = frozenset(
 
 async def _furnish(client: Client) -> None:
     await make_workspace(client, "root", "inventory")
-    inventory = client.at("", "root:inventory")
-
-    async def site(number: int) -> None:
-        name = f"edge-{number:05}"
-        labels = {"id": name, "env": "prod"}
-        await inventory.create(SYNC_TARGETS, sync_target(name, labels))
-        await inventory.create(LOCATIONS, location(name, labels, {"id": name}))
-
-    await for_each(EDGES, site)
-    provider = client.at("", PROVIDER)
-    while True:
-        found = (await provider.list(WORKSPACES)).items
-        ready = [each for each in found if (each.get("status") or {}).get("phase") == "Ready"]
-        if sum(1 for each in ready if mailbox_named(each["metadata"]["name"])) >= EDGES:
-            return
-        await asyncio.sleep(0.5)
+    await make_edges(client.at("", "root:inventory"), EDGES)
+    await mailbox_clusters(client, EDGES)
 
 
 class Walk:

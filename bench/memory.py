@@ -28,9 +28,8 @@ from bench.edge_hub import (
     connected,
     controlling,
     for_each,
-    location,
+    make_edges,
     make_workspace,
-    sync_target,
 )
 from bench.report import Row, table
 from bench.servers import Measured, ours
@@ -44,7 +43,7 @@ from skerry.api.edge import (
     mailbox_named,
 )
 from skerry.api.errors import NotFound
-from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
+from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.edge.syncer.tables.mailbox import slim
@@ -78,13 +77,7 @@ async def _furnish(client: Client, edges: int) -> None:
     await bind(client, _WORKLOAD, "kubernetes", COMPUTE)
     inventory, workload = client.at("", _INVENTORY), client.at("", _WORKLOAD)
 
-    async def site(number: int) -> None:
-        name = f"edge-{number:05}"
-        labels = {"id": name, "env": "prod"}
-        await inventory.create(SYNC_TARGETS, sync_target(name, labels))
-        await inventory.create(LOCATIONS, location(name, labels, {"id": name}))
-
-    await for_each(edges, site)
+    await make_edges(inventory, edges)
     with contextlib.suppress(NotFound):
         await inventory.delete(LOCATIONS, "default")
     metadata = {"labels": {"go": "yes"}}

@@ -30,23 +30,21 @@ from bench.edge_hub import (
     CONFIG_MAPS,
     EDGE,
     NAMESPACES,
-    PROVIDER,
     bind,
     body,
     connected,
     controlling,
     for_each,
-    location,
+    mailbox_clusters,
+    make_edges,
     make_workspace,
-    sync_target,
 )
 from bench.load import ask
 from bench.memory import LightSyncer
 from bench.report import Row, table
 from bench.servers import Measured, from_kubeconfig
-from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE, mailbox_named
+from skerry.api.edge import EDGE_PLACEMENTS, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE
 from skerry.api.errors import AlreadyExists, ApiError
-from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.ids import SystemIds
@@ -190,13 +188,7 @@ async def _furnish(client: Client) -> None:
     await bind(client, _WORKLOAD, "kubernetes", COMPUTE)
     inventory, workload = client.at("", _INVENTORY), client.at("", _WORKLOAD)
 
-    async def site(number: int) -> None:
-        name = f"edge-{number:05}"
-        labels = {"id": name, "env": "prod"}
-        await inventory.create(SYNC_TARGETS, sync_target(name, labels))
-        await inventory.create(LOCATIONS, location(name, labels, {"id": name}))
-
-    await for_each(EDGES, site)
+    await make_edges(inventory, EDGES)
     metadata = {"labels": {"go": "yes"}}
     await workload.create(NAMESPACES, body("v1", "Namespace", "shop", metadata=metadata))
     for number in range(OBJECTS - 1):
@@ -220,16 +212,7 @@ def _deployment() -> Object:
 
 async def _mailboxes(client: Client) -> list[str]:
     """Return the mailboxes once all are there and the last one has its objects."""
-    provider = client.at("", PROVIDER)
-    while True:
-        found = (await provider.list(WORKSPACES)).items
-        ready = [each for each in found if (each.get("status") or {}).get("phase") == "Ready"]
-        clusters = [
-            each["spec"]["cluster"] for each in ready if mailbox_named(each["metadata"]["name"])
-        ]
-        if len(clusters) >= EDGES:
-            break
-        await asyncio.sleep(1.0)
+    clusters = await mailbox_clusters(client, EDGES)
 
     async def filled(number: int) -> None:
         mailbox = client.at("", clusters[number])
