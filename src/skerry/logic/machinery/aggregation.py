@@ -12,6 +12,7 @@ from urllib.parse import quote
 from skerry.api.kinds import GroupVersion
 from skerry.api.objects import Object
 from skerry.logic.machinery.conditions import is_true
+from skerry.logic.machinery.openapi.schemas import closure, referenced
 
 AVAILABLE = "Available"
 _HTTPS_PORT = 443
@@ -198,14 +199,8 @@ def own_part(swagger: Mapping[str, Any], home: GroupVersion) -> dict[str, dict[s
         return {"paths": {}, "definitions": {}}
     prefix = f"/apis/{home.group}/{home.version}/"
     own = {path: item for path, item in paths.items() if f"{path}/".startswith(prefix)}
-    found: dict[str, Any] = {}
-    left = list(_references(own))
-    while left:
-        name = left.pop()
-        if name in definitions and name not in found:
-            found[name] = definitions[name]
-            left += _references(found[name])
-    return {"paths": own, "definitions": found}
+    needed = closure(referenced(own), definitions)
+    return {"paths": own, "definitions": {name: definitions[name] for name in needed}}
 
 
 def with_swagger(
@@ -219,20 +214,6 @@ def with_swagger(
             theirs |= part[name]
         merged[name] = {**theirs, **document[name]}
     return merged
-
-
-def _references(value: Any) -> Iterable[str]:
-    """Yield the names of the definitions that a part of a document leads to."""
-    left = [value]
-    while left:
-        each = left.pop()
-        if isinstance(each, dict):
-            reference = each.get("$ref")
-            if isinstance(reference, str):
-                yield reference.removeprefix("#/definitions/")
-            left += each.values()
-        elif isinstance(each, list):
-            left += each
 
 
 def _resources(listed: Mapping[str, Any], home: GroupVersion) -> list[dict[str, Any]]:
