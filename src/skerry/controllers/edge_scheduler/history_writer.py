@@ -11,13 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from skerry.api.edge import (
-    DECIDED_BY,
-    DECISION_RECORDS,
-    EDGE_PLACEMENTS,
-    HISTORY_RETENTION,
-    SOURCE_PLACEMENT,
-)
+from skerry.api.edge import DECISION_RECORDS, EDGE_PLACEMENTS
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ObjectRef
@@ -33,14 +27,14 @@ from skerry.logic.fleet.history.record import (
     Head,
     Maker,
     Reason,
-    digest,
+    head_of,
     in_order,
     order_of,
     records_of,
 )
-from skerry.logic.fleet.history.retention import InvalidRetention, Limits, limits_of
-from skerry.logic.fleet.placement.slices import label_for
-from skerry.logic.machinery.plan import Create, Plan, Target
+from skerry.logic.fleet.history.retention import Limits, is_kept
+from skerry.logic.fleet.history.writing import REFUSALS, creation, made_by
+from skerry.logic.machinery.plan import Plan
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics
@@ -49,8 +43,6 @@ from skerry.runtime.metrics import RuntimeMetrics
 # reconcile waits until the second is over: a storm of changes becomes few records of many causes.
 _MAX_PER_SECOND = 10
 _BEGINS = Reason("HistoryBegins", "what the slices held when records began")
-# The server will never take it: forbidden or full, not served there, too large, invalid.
-_REFUSALS = (400, 403, 404, 413, 422)
 
 _log = Logger(NAME)
 
@@ -124,11 +116,7 @@ class HistoryWriter:
 
     def is_kept(self, placement: Object) -> bool:
         """Tell whether anything is recorded about a placement."""
-        text = (placement["metadata"].get("annotations") or {}).get(HISTORY_RETENTION)
-        try:
-            return not limits_of(text, self._limits).is_off
-        except InvalidRetention:
-            return not self._limits.is_off
+        return is_kept(placement, self._limits)
 
     def wait_seconds(self, ref: ObjectRef) -> float:
         """Return how long a placement with that many decisions of late is to wait; mostly 0."""
@@ -152,9 +140,10 @@ class HistoryWriter:
         # Whatever happens meanwhile: what is not known to be written is to be read again.
         self._chains.pop(ref, None)
         try:
-            outcomes = await self._executor.execute(Plan([_create(ref, each) for each in made]))
+            plan = Plan([creation(ref.cluster, each) for each in made])
+            outcomes = await self._executor.execute(plan)
         except ApiError as error:
-            if error.code not in _REFUSALS:
+            if error.code not in REFUSALS:
                 raise
             _log.warning("decision not recorded", key=ref.qualified_name, error=str(error))
             self._chains[ref] = _Chain(chain.head, story.subject.uid, has_gap=True)
@@ -177,10 +166,7 @@ class HistoryWriter:
         recent.append(self._clock.monotonic())
         if any(outcome.result == "exists" for outcome in outcomes):
             return  # somebody else decided the same: what follows must follow theirs
-        last = made[-1]
-        order = order_of(last["metadata"]["name"])
-        if order is not None:
-            chain.head = Head(order, digest(last))
+        chain.head = head_of(made[-1]) or chain.head
         chain.unsettled = _contents(made)
         chain.uid, chain.has_gap = story.subject.uid, story.is_incomplete
         chain.recalled = False
@@ -233,7 +219,7 @@ class HistoryWriter:
     async def _recall(self, ref: ObjectRef, story: Story) -> _Chain:
         """Read the end of the records of a placement; once, when something is to be recorded."""
         client = self._client.for_cluster(ref.cluster)
-        labels = f"{SOURCE_PLACEMENT}={label_for(ref.name)},{DECIDED_BY}={self._maker.controller}"
+        labels = made_by(self._maker.controller, ref.name)
         selection = Selection(labels=labels, metadata_only=True)
         try:
             listed = await client.list(DECISION_RECORDS, selection)
@@ -246,20 +232,18 @@ class HistoryWriter:
                 return self._keep(ref, _Chain(None))
             last = await client.get(DECISION_RECORDS, own[-1]["metadata"]["name"])
         except ApiError as error:
-            if error.code not in _REFUSALS:
+            if error.code not in REFUSALS:
                 raise
             return self._keep(ref, _Chain(None))
-        order = order_of(last["metadata"]["name"])
         uid = str((last.get("placement") or {}).get("uid", ""))
         if uid != story.subject.uid:
             return self._keep(ref, _Chain(None))  # a namesake's; a new chain begins
-        head = Head(order, digest(last)) if order is not None else None
         late = [
             each
             for each in own
             if revision_of(each["metadata"].get("resourceVersion")) > story.follows
         ]
-        return self._keep(ref, _Chain(head, uid, _contents(late), recalled=True))
+        return self._keep(ref, _Chain(head_of(last), uid, _contents(late), recalled=True))
 
     def _keep(self, ref: ObjectRef, chain: _Chain) -> _Chain:
         self._chains[ref] = chain
@@ -289,11 +273,6 @@ class _RecordExecutor(Executor):
     ) -> None:
         super().__init__(client, controller, metrics=metrics, dry_run=dry_run)
         self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
-
-
-def _create(ref: ObjectRef, record: Object) -> Create:
-    target = Target(DECISION_RECORDS, record["metadata"]["name"], cluster=ref.cluster)
-    return Create(target, record, reason=record["change"])
 
 
 def recording_of(

@@ -14,7 +14,8 @@ from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.history.fold import Timeline, UnknownThen, folded, timeline
 from skerry.logic.fleet.history.record import Maker, Record, Subject, checkpoint_of, digest
 from skerry.logic.fleet.history.retention import Kept, Limits, plan
-from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target
+from skerry.logic.fleet.history.writing import creation
+from skerry.logic.machinery.plan import Action, Delete, Plan, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,7 @@ def _checkpoint(observed: ObservedHistory, line: Timeline, end: int, maker: Make
         time=last.time,
         chains=_chains(line.records[:end]),
     )
-    cluster = observed.placement.cluster
-    return [
-        Create(
-            Target(DECISION_RECORDS, each["metadata"]["name"], cluster=cluster), each, "Checkpoint"
-        )
-        for each in made
-    ]
+    return [creation(observed.placement.cluster, each) for each in made]
 
 
 def _chains(records: Sequence[Record]) -> dict[str, str]:

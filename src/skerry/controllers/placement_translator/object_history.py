@@ -18,13 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from skerry.api.edge import (
-    DECIDED_BY,
-    DECISION_RECORDS,
-    EDGE_PLACEMENTS,
-    HISTORY_RETENTION,
-    SOURCE_PLACEMENT,
-)
+from skerry.api.edge import DECISION_RECORDS, EDGE_PLACEMENTS
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object, revision_of
 from skerry.api.refs import ClusterName, ObjectRef
@@ -34,14 +28,14 @@ from skerry.logic.fleet.history.record import (
     Head,
     Maker,
     Subject,
-    digest,
+    head_of,
     in_order,
     order_of,
     records_of,
 )
-from skerry.logic.fleet.history.retention import InvalidRetention, Limits, limits_of
-from skerry.logic.fleet.placement.slices import label_for
-from skerry.logic.machinery.plan import Create, Plan, Target
+from skerry.logic.fleet.history.retention import Limits, is_kept
+from skerry.logic.fleet.history.writing import REFUSALS, creation, made_by
+from skerry.logic.machinery.plan import Plan
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.execute import Executor, Outcome
 
@@ -50,8 +44,6 @@ from skerry.runtime.execute import Executor, Outcome
 _WITHHELD_SECONDS, _REVISED_SECONDS = 1.0, 10.0
 # Objects whose change is attributed in one batch; of more nobody would read it.
 _MAX_ATTRIBUTED = 20
-# The server will never take it: forbidden or full, not served there, too large, invalid.
-_REFUSALS = (400, 403, 404, 413, 422)
 
 # As records name who made them.
 CONTROLLER = "placement-translator"
@@ -195,7 +187,7 @@ class HistoryObserver:
 
     async def observe(self, ref: ObjectRef) -> ObservedObjects | None:
         placement = self._placement(ref)
-        if placement is None or not self._is_kept(placement):
+        if placement is None or not is_kept(placement, self._limits):
             return None
         changed, withheld = self._history.changed(ref), self._withheld(ref)
         uid = placement["metadata"]["uid"]
@@ -216,29 +208,20 @@ class HistoryObserver:
         }
         return ObservedObjects(placement, known, withheld, attributed, self._destinations(ref))
 
-    def _is_kept(self, placement: Object) -> bool:
-        text = (placement["metadata"].get("annotations") or {}).get(HISTORY_RETENTION)
-        try:
-            return not limits_of(text, self._limits).is_off
-        except InvalidRetention:
-            return not self._limits.is_off
-
     async def _read(self, ref: ObjectRef, uid: str) -> _Known:
         """Read what was recorded of a placement's objects; once, when something is to be."""
-        labels = f"{SOURCE_PLACEMENT}={label_for(ref.name)},{DECIDED_BY}={CONTROLLER}"
+        labels = made_by(CONTROLLER, ref.name)
         try:
             client = self._client.for_cluster(ref.cluster)
             listed = await client.list(DECISION_RECORDS, Selection(labels=labels))
         except ApiError as error:
-            if error.code not in _REFUSALS:
+            if error.code not in REFUSALS:
                 raise
             return _Known(uid, None, {})
         own = [each for each in in_order(listed.items) if _is_of(each, uid)]
         if not own:
             return _Known(uid, None, {})
-        order = order_of(own[-1]["metadata"]["name"])
-        head = Head(order, digest(own[-1])) if order is not None else None
-        return _Known(uid, head, withheld_in(own))
+        return _Known(uid, head_of(own[-1]), withheld_in(own))
 
 
 def _is_of(record: Object, uid: str) -> bool:
@@ -262,20 +245,13 @@ def decide_history(observed: ObservedObjects, maker: Maker, now: datetime) -> Hi
         head=known.head,
         now=now,
     )
-    head = known.head
-    if records and (order := order_of(records[-1]["metadata"]["name"])) is not None:
-        head = Head(order, digest(records[-1]))
+    head = (head_of(records[-1]) if records else None) or known.head
     return HistoryPlan(
-        [_create(ref.cluster, each) for each in records],
+        [creation(ref.cluster, each) for each in records],
         placement=ref,
         known=_Known(known.uid, head, observed.withheld),
         changed=observed.changed,
     )
-
-
-def _create(cluster: ClusterName, record: Object) -> Create:
-    target = Target(DECISION_RECORDS, record["metadata"]["name"], cluster=cluster)
-    return Create(target, record, record["change"])
 
 
 class HistoryExecutor(Executor):
@@ -289,7 +265,7 @@ class HistoryExecutor(Executor):
         try:
             outcomes = await super().execute(plan)
         except ApiError as error:
-            if error.code not in _REFUSALS:
+            if error.code not in REFUSALS:
                 raise
             _log.warning("objects not recorded", error=str(error))
             outcomes = []

@@ -7,6 +7,7 @@
   went; ``audit``: who deleted what caused it. ``observations``: what edges made of a revision;
   ``objects``: what became of single objects.
 * ``chain``: whether records follow each other without a gap.
+* ``writing``: how records are written, and found again by whoever wrote them.
 * ``retention``: what may be dropped, and which checkpoint must stand first.
 * ``text``: the story as a table; ``times``: the times that people write.
 

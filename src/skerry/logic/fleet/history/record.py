@@ -331,6 +331,12 @@ def order_of(name: str) -> Order | None:
     return Order(int(found[1]), int(found[2]), int(found[3] or 0), found[4])
 
 
+def head_of(record: Object) -> Head | None:
+    """Return the end of the chain that *record* is the last of; None where it has no place."""
+    order = order_of(str(record["metadata"]["name"]))
+    return Head(order, digest(record)) if order is not None else None
+
+
 def in_order(objects: Iterable[Object]) -> list[Object]:
     """Return records in the order of decisions; those with no name of a record come last."""
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from skerry.api.edge import HISTORY_RETENTION
+from skerry.api.objects import Object
 from skerry.logic.fleet.history.record import Order
 
 _DAY: Final = timedelta(days=1)
@@ -50,6 +52,15 @@ def limits_of(annotation: str | None, usual: Limits) -> Limits:
     if age > _MAX_AGE:
         raise InvalidRetention(f"{annotation!r}: that is longer than a hundred years")
     return usual._replace(age=age)
+
+
+def is_kept(placement: Object, usual: Limits) -> bool:
+    """Tell whether anything is recorded about a placement; an annotation amiss says nothing."""
+    text = (placement["metadata"].get("annotations") or {}).get(HISTORY_RETENTION)
+    try:
+        return not limits_of(text, usual).is_off
+    except InvalidRetention:
+        return not usual.is_off
 
 
 class Kept(NamedTuple):
