@@ -52,11 +52,6 @@ def edge_placement_ref(cluster: ClusterName, name: str) -> ObjectRef:
     return ObjectRef(cluster, GROUP, EDGE_PLACEMENTS.resource, "", name)
 
 
-def slice_ref(cluster: ClusterName, name: str) -> ObjectRef:
-    """Return the identity of a SinglePlacementSlice."""
-    return ObjectRef(cluster, GROUP, SINGLE_PLACEMENT_SLICES.resource, "", name)
-
-
 def location_grant_ref(cluster: ClusterName, name: str) -> ObjectRef:
     """Return the identity of a LocationGrant."""
     return ObjectRef(cluster, GROUP, LOCATION_GRANTS.resource, "", name)

@@ -111,8 +111,6 @@ SIGNER = "edge.kcp.io/edge-client"
 # The extension by which a hub says that it has this signer.
 EXTENSION = "edge-client-signer"
 USAGES = ("digital signature", "client auth")
-# The smallest spec.expirationSeconds, as in Kubernetes.
-MIN_EXPIRATION_SECONDS = 600
 # An edge that is away over a holiday comes back with a certificate that still holds.
 CERTIFICATE_LIFETIME = timedelta(days=7)
 # An edge that was away for a season may still request its successor, and nothing else.

@@ -18,7 +18,6 @@ from skerry.wire.healthz import TEXT, WITHHELD, Checked, answer
 log = Logger("health")
 
 CheckFunction = Callable[[], Awaitable[None]]
-ENDPOINTS = ("healthz", "livez", "readyz")
 
 
 class Unhealthy(Exception):

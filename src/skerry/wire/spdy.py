@@ -18,7 +18,6 @@ _VERSION = 3
 _CONTROL = 0x80000000
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
 _FIN = 1
-_PROTOCOL_ERROR = 1
 _CANCEL = 5
 # A frame's length has 24 bits; nobody here sends more than 64 KiB at once.
 _MAX_FRAME = 1 << 20

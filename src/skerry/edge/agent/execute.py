@@ -17,33 +17,10 @@ import struct
 import termios
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from skerry.edge.agent.runtime import CannotStart, ContainerRuntime, ContainerSpec
 
 _CHUNK = 32 * 1024
-
-
-class Conversation(Protocol):
-    """Something whose output is read and whose input is written."""
-
-    def output(self) -> AsyncIterator[bytes]:
-        """Yield what it writes, to its end."""
-
-    def errors(self) -> AsyncIterator[bytes]:
-        """Yield what it writes to its error output."""
-
-    async def write(self, data: bytes) -> None:
-        """Give it input; harmless when it does not listen any more."""
-
-    def end_input(self) -> None:
-        """Say that no more input comes."""
-
-    def resize(self, width: int, height: int) -> None:
-        """Tell its terminal, if it has one, its size."""
-
-    async def wait(self) -> int:
-        """Return its exit code."""
 
 
 class Session:

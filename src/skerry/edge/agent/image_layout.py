@@ -26,7 +26,6 @@ _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
 _MAX_LINKS = 40
 _INDEX = "index.json"
-_MANIFESTS = ("manifest.v1+json", "manifest.v2+json")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 

@@ -40,7 +40,6 @@ from skerry.edge.agent.status import (
     sidecar_names,
 )
 from skerry.edge.agent.termination import restarting
-from skerry.kit.log import Logger
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.workloads.pods import is_finished
 
@@ -49,8 +48,6 @@ _ETC = "etc"
 # How often tokens and followed volumes are looked after when nothing announces a change.
 _UPKEEP_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
-
-_log = Logger("agent")
 
 
 class PodWorker:

@@ -103,15 +103,6 @@ wildcard_subdomain: Final[Check] = _grammar(
     "alphanumeric character",
     "*.example.com",
 )
-c_identifier: Final[Check] = _grammar(
-    _C_IDENTIFIER,
-    0,
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
-    "alphanumeric characters or '_'",
-    "my_name",
-    "MY_NAME",
-    "MyName",
-)
 percent: Final[Check] = _grammar(
     _PERCENT,
     0,
@@ -269,15 +260,6 @@ _strict_env_var = _grammar(
     "MY_ENV.NAME",
     "MyEnvName1",
 )
-
-
-def env_var_name(text: str) -> list[str]:
-    """Return what keeps *text* from naming an environment variable, by the strict rule.
-
-    A 1.32 server accepts more (``relaxed_env_var_name``); programs that must run on older
-    kubelets may want this one.
-    """
-    return _strict_env_var(text) + _climbs(text)
 
 
 def relaxed_env_var_name(text: str) -> list[str]:

@@ -16,7 +16,6 @@ from skerry.logic.machinery.quantity import Quantity
 
 CPU = "cpu"
 MEMORY = "memory"
-EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
 
 # What a container that names no request counts for when nodes are scored.

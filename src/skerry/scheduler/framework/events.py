@@ -127,13 +127,11 @@ class ClusterEvent:
         return same and bool(self.action & other.action)
 
 
-WILDCARD_EVENT = ClusterEvent(WILDCARD, ALL)
 FORCED_ACTIVATION = ClusterEvent(WILDCARD, ALL, "ForceActivate")
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILDCARD, ALL, "UnschedulableTimeout")
 ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
 UNSCHEDULED_POD_ADD = ClusterEvent(UNSCHEDULED_POD, Action.ADD)
-UNSCHEDULED_POD_DELETE = ClusterEvent(UNSCHEDULED_POD, Action.DELETE)
 NODE_ADD = ClusterEvent(NODE, Action.ADD)
 
 

@@ -39,19 +39,6 @@ class Writer(Protocol):
         """Replace an object of a kind of ``cache.objects.KINDS``; returns it as stored."""
 
 
-class Nominations(Protocol):
-    """Which pods wait for room being made on which node."""
-
-    def nominated(self, node: str) -> Sequence[PodInfo]:
-        """Return the pods nominated to a node."""
-
-    def nominate(self, pod: PodInfo, node: str) -> None:
-        """Note that room is being made for *pod* on *node*."""
-
-    def withdraw(self, uid: str) -> None:
-        """Forget a pod's nomination."""
-
-
 class ExtenderError(Exception):
     """An extender could not be reached, refused, or answered with nonsense."""
 

@@ -7,8 +7,7 @@ try, so a plugin that confuses them silently disables it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -81,23 +80,3 @@ def unresolvable(*reasons: str) -> Status:
 def error(reason: str, cause: BaseException | None = None) -> Status:
     """Report that the question could not be answered at all."""
     return Status(Code.ERROR, (reason,), cause=cause)
-
-
-def merged(statuses: Sequence[Status]) -> Status | None:
-    """Return the gravest code with everybody's reasons, in order; None when there are none."""
-    if not statuses:
-        return None
-    gravest = max(statuses, key=lambda status: _GRAVITY[status.code])
-    reasons = tuple(reason for status in statuses for reason in status.reasons)
-    return replace(gravest, reasons=reasons)
-
-
-_GRAVITY = {
-    Code.SUCCESS: 0,
-    Code.SKIP: 0,
-    Code.WAIT: 1,
-    Code.UNSCHEDULABLE: 2,
-    Code.PENDING: 3,
-    Code.UNRESOLVABLE: 4,
-    Code.ERROR: 5,
-}

@@ -280,13 +280,6 @@ def is_administrator(user: User) -> bool:
     return not _ADMINISTRATORS.isdisjoint(user.groups)
 
 
-class AlwaysAllow:
-    """Lets everybody do everything; for tests and for servers nobody else can reach."""
-
-    def authorize(self, user: User, attributes: Attributes) -> Decision:
-        return _ALLOWED_MASTER
-
-
 def forbidden(user: User, attributes: Attributes, reason: str = "") -> Forbidden:
     """Return the denial of an action, in the words kubectl users know."""
     return Forbidden(_message(user, attributes, reason), details=_details(attributes))

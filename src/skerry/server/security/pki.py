@@ -39,8 +39,6 @@ _LEAF_VALID = timedelta(days=365)
 # A server that is restarted a few times a year never meets the end of a certificate.
 _RENEW_BEFORE = timedelta(days=90)
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 
 @dataclass(frozen=True, slots=True)
 class Credential:

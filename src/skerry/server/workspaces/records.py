@@ -108,7 +108,6 @@ class Binding(msgspec.Struct, frozen=True, gc=False):
     """What an APIBinding comes to; those that come to the same are one, whatever their names."""
 
     export_cluster: str
-    export_path: str
     export_name: str
     bound: tuple[BoundType, ...]
     claims: tuple[Claim, ...] = ()
@@ -149,7 +148,6 @@ class _Workspace(msgspec.Struct, gc=False):
 
 
 class _Export(msgspec.Struct, gc=False):
-    path: str | None = None
     name: str | None = None
 
 
@@ -217,7 +215,7 @@ class BindingReader:
     """Reads stored APIBindings; equal statuses are looked into once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, bytes, bool, bool], Binding] = {}
+        self._known: dict[tuple[str, bytes, bool, bool], Binding] = {}
 
     def read(self, value: bytes) -> Binding:
         """Return what a stored APIBinding comes to."""
@@ -228,7 +226,7 @@ class BindingReader:
         deleting = metadata.deletion is not None
         # Whoever placed a copy has no say in the mailbox.
         agrees = not is_passing_through(metadata.labels, metadata.annotations)
-        key = (export.path or "", export.name or "", bytes(obj.status), deleting, agrees)
+        key = (export.name or "", bytes(obj.status), deleting, agrees)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _STATUSES:
@@ -237,7 +235,7 @@ class BindingReader:
         return known
 
 
-def _binding(path: str, name: str, text: bytes, deleting: bool, agrees: bool) -> Binding:
+def _binding(name: str, text: bytes, deleting: bool, agrees: bool) -> Binding:
     status: dict[str, Any] = orjson.loads(text) or {}
     cluster = status.get("apiExportClusterName", "")
     bound = tuple(
@@ -255,4 +253,4 @@ def _binding(path: str, name: str, text: bytes, deleting: bool, agrees: bool) ->
     claims = tuple(Claim.of(each) for each in applied or [])
     conditions = status.get("conditions") or []
     ready = bool(conditions) and all(each.get("status") == "True" for each in conditions)
-    return Binding(cluster, path, name, bound, claims, ready, deleting)
+    return Binding(cluster, name, bound, claims, ready, deleting)

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skerry.api.edge import (
+    GROUP,
     GUARD_FINALIZER,
+    SINGLE_PLACEMENT_SLICES,
     SliceOwner,
     edge_placement_ref,
     location_ref,
-    slice_ref,
 )
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
@@ -241,7 +242,8 @@ def test_a_slice_enqueues_its_placement_its_former_one_and_its_namesake() -> Non
     world.taken()
     world.handlers.slice_changed(a_slice("p-2", "p"), a_slice("p-2", "q"))
     assert world.taken() == [edge_placement_ref("wmw", name) for name in ("p", "p-2", "q")]
-    assert world.cause_of(P) == ("SinglePlacementSlice", slice_ref("wmw", "p-2"))
+    gone = ObjectRef("wmw", GROUP, SINGLE_PLACEMENT_SLICES.resource, "", "p-2")
+    assert world.cause_of(P) == ("SinglePlacementSlice", gone)
     world.handlers.slice_changed(a_slice("x", None), None)
     assert world.taken() == [], "no placement has anything to do with it"
 

@@ -137,10 +137,7 @@ def test_port_numbers() -> None:
     assert names.port_number(0) == ["must be between 1 and 65535, inclusive"]
 
 
-def test_environment_names_are_strict_or_relaxed() -> None:
-    assert names.env_var_name("MY_ENV.NAME") == []
-    assert names.env_var_name("1A")[0].startswith("a valid environment variable name must consist")
-    assert names.env_var_name("..") == ["must not be '..'"]
+def test_environment_names_are_anything_printable_without_an_equals_sign() -> None:
     assert names.relaxed_env_var_name("1 A!") == []
     assert names.relaxed_env_var_name("") == ["environment variable name must be non-empty"]
     assert names.relaxed_env_var_name("a=b")[0].endswith("other than '='")
@@ -153,9 +150,8 @@ def test_config_keys_are_safe_file_names() -> None:
     assert names.config_map_key("a/b")[0].startswith("a valid config key must consist of")
 
 
-def test_identifiers_percents_and_wildcards() -> None:
-    assert names.c_identifier("_a1") == names.percent("50%") == []
-    assert names.c_identifier("1a")
+def test_percents_and_wildcards() -> None:
+    assert names.percent("50%") == []
     assert names.percent("50")
     assert names.wildcard_subdomain("*.example.com") == []
     assert names.wildcard_subdomain("*")[0].startswith("a wildcard DNS-1123 subdomain must start")

@@ -18,7 +18,6 @@ from skerry.scheduler.framework.status import (
     Code,
     Status,
     error,
-    merged,
     unresolvable,
     unschedulable,
 )
@@ -252,13 +251,6 @@ def test_plugins_without_events_are_asked_again_after_any() -> None:
             return None
 
     assert len(framework(Plain()).registrations()["Plain"]) == 9
-
-
-def test_merging_statuses_keeps_the_gravest_code_and_all_reasons() -> None:
-    assert merged([]) is None
-    found = merged([unschedulable("a"), unresolvable("b"), unschedulable("c")])
-    assert found is not None
-    assert (found.code, found.reasons) == (Code.UNRESOLVABLE, ("a", "b", "c"))
 
 
 def test_cloned_state_does_not_share_what_can_change() -> None:

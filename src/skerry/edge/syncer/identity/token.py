@@ -86,10 +86,6 @@ class HubToken:
         elif kept != given:
             self._write(given)
 
-    @property
-    def renewable(self) -> bool:
-        return claims_of(self._token) is not None
-
     async def run(self, hub: Client, ids: IdSource) -> None:
         """Renew until cancelled."""
         failures, age = 0, self._age_seconds(hub)

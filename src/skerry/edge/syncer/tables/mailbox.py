@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
@@ -20,34 +20,6 @@ from skerry.kit.signal import Signal
 from skerry.logic.fleet.syncing.wanted import revision_of
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer, InformerFactory
-
-
-class Mailbox(Protocol):
-    """What the syncer asks of its view of the mailbox, however that is kept."""
-
-    def follow(self, types: Mapping[GroupResource, GroupVersionResource]) -> None:
-        """Follow exactly these types from now on."""
-
-    def get(self, ref: ObjectRef) -> Object | None:
-        """Return an object; shared, read-only."""
-
-    def refs(self) -> Iterator[ObjectRef]:
-        """Yield the names of everything held."""
-
-    def followed(self, kind: GroupResource) -> GroupVersionResource | None:
-        """Return the version a type is followed at."""
-
-    def synced(self, kind: GroupResource) -> bool:
-        """Tell whether a type was read completely in this session."""
-
-    async def wait_synced(self) -> None:
-        """Wait until every type that is followed was read completely."""
-
-    def revision(self, kind: GroupResource) -> int:
-        """Return how far the hub's history of a type has been read."""
-
-    async def run(self) -> None:
-        """Keep up until cancelled."""
 
 
 @dataclass(slots=True)

@@ -124,11 +124,6 @@ class SyncRecords:
         """Yield the names of everything that was brought up; may change while it is read."""
         yield from list(self._upsynced)
 
-    @property
-    def placed_count(self) -> int:
-        """How many objects go down."""
-        return len(self._placed)
-
     def is_present(self, ref: ObjectRef) -> bool:
         """Tell whether the edge has shown what is recorded as going down."""
         return ref in self._present

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skerry.logic.fleet.guards.book import NOBODY, Book, Charge, Hold, Members
-from skerry.logic.fleet.guards.spec import DENY, FLOOR, Budget, Guard
+from skerry.logic.fleet.guards.spec import FLOOR, Budget, Guard
 from skerry.logic.fleet.guards.token import hold_name
 from skerry.logic.machinery.durations import format_duration
 
@@ -178,8 +178,3 @@ def _hold(
 def _is_orphaned(hold: Hold, rules: Sequence[Rule]) -> bool:
     """Tell whether a guard that asked enforces no more, or has gone."""
     return not set(hold.guards) <= {each.guard for each in rules if each.enforces}
-
-
-def denies(exceeded: Iterable[Excess]) -> bool:
-    """Tell whether any of these budgets denies rather than asks."""
-    return any(each.rule.enforces and each.rule.budget.action == DENY for each in exceeded)

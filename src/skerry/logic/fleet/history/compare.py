@@ -31,14 +31,3 @@ def compare(before: State, after: State) -> Differences:
         (each, Difference(before.standings.get(each), after.standings.get(each))) for each in every
     )
     return {each: pair for each, pair in pairs if pair.before != pair.after}
-
-
-def composed(first: Differences, second: Differences) -> Differences:
-    """Return the difference that two differences are one after the other."""
-    found: dict[Destination, Difference] = {}
-    for each in sorted({*first, *second}):
-        before = first[each].before if each in first else second[each].before
-        after = second[each].after if each in second else first[each].after
-        if before != after:
-            found[each] = Difference(before, after)
-    return found

@@ -54,15 +54,3 @@ def _following(piece: Object, assigned: Mapping[int, Assigned]) -> int:
     said = int(text) if text.isdecimal() and text.isascii() and len(text) <= _MAX_DIGITS else 0
     held = max((each.slot for each in assigned.values()), default=0)
     return max(FIRST_SLOT, said, held + 1)
-
-
-def numbered(slots: Slots, wanted: Iterable[int]) -> Slots:
-    """Return slots for exactly the members *wanted*: newcomers get new ones, in their order."""
-    following = slots.next
-    found: dict[int, Assigned] = {}
-    for each in wanted:
-        held = slots.assigned.get(each)
-        if held is None:
-            held, following = Assigned(following), following + 1
-        found[each] = held
-    return Slots(found, following)

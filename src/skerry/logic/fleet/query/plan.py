@@ -92,7 +92,6 @@ class QueryPlan:
     order_by: tuple[Order, ...]
     limit: int
     stale_seconds: int | None
-    ttl_seconds: int | None
 
     @property
     def columns(self) -> tuple[Column | Aggregate, ...]:
@@ -157,7 +156,6 @@ class _Reader:
             self._order(columns),
             spec.get("limit") or DEFAULT_LIMIT,
             self._stale_seconds(),
-            spec.get("ttlSeconds"),
         )
 
     def _invalid(self, path: str, value: Any, detail: str) -> None:

@@ -181,12 +181,6 @@ class QueryTables:
         """Take what is kept of an object that came up from an edge; None: there is none."""
         self._put_object(self._upsynced, UPSYNCED, item, uid, copy)
 
-    def copies_of(self, kind: GroupResource) -> Iterator[tuple[ObjectRef, str, Copy]]:
-        """Yield what is kept of copies of a kind."""
-        for item, found in self._copies.items():
-            if item.group_resource == kind:
-                yield from ((item, uid, copy) for uid, copy in found.items())
-
     def forget_kind(self, kind: GroupResource) -> None:
         """Keep nothing of the objects of a kind that no query is about any more."""
         for held in (self._copies, self._upsynced):

@@ -26,7 +26,6 @@ VALID: Final = "Valid"
 PROGRESSING_CONDITION: Final = "Progressing"
 READY: Final = "Ready"
 STALLED: Final = "Stalled"
-OURS: Final = (VALID, PROGRESSING_CONDITION, READY, STALLED)
 
 NO_PLACEMENT: Final = "NoPlacement"
 

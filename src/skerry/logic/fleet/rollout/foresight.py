@@ -150,7 +150,7 @@ def _holds(given: Prospect) -> Iterator[str]:
     """Yield what would keep it from starting, or from going on."""
     spec, state = given.spec, given.state
     if spec.force:
-        yield f"spec.force keeps everybody at revision {spec.force}"
+        yield f"spec.force keeps everybody at revision {spec.force}: {spec.force_reason}"
     if given.manual:
         yield f"settle.mode is Manual: a revision is cut when somebody annotates {CUT}"
     if spec.paused:

@@ -77,7 +77,6 @@ class Policy:
     validations: tuple[Validation, ...]
     audit_annotations: tuple[tuple[str, Expression], ...]
     fails_open: bool
-    param_kind: tuple[str, str] | None
     shortcut: Shortcut | None = None
 
 
@@ -144,7 +143,6 @@ def policy_of(obj: Object) -> Policy:
         else:
             variables[raw["name"]] = found.program
             scopes.declare(raw["name"], found.program.type)
-    kind = spec.get("paramKind")
     conditions = tuple(
         (raw["name"], _expression(raw["expression"], scopes.conditions, BOOL))
         for raw in spec.get("matchConditions") or ()
@@ -162,7 +160,6 @@ def policy_of(obj: Object) -> Policy:
             for raw in spec.get("auditAnnotations") or ()
         ),
         spec.get("failurePolicy") == "Ignore",
-        None if not kind else (kind["apiVersion"], kind["kind"]),
         _shortcut(
             spec, [each for _, each in conditions], [each.expression for each in validations]
         ),

@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-GROUP = "apiextensions.k8s.io"
-RESOURCE = "customresourcedefinitions"
-
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return *value* if it is an object, else an empty one."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from skerry.api.errors import BadRequest
 from skerry.api.objects import Object
 from skerry.logic.machinery.printing.pods import pod_row_conditions
 from skerry.logic.machinery.resource import Column
-
-IncludeObject = Literal["", "None", "Metadata", "Object"]
 
 
 def render_table(

@@ -28,7 +28,6 @@ from skerry.logic.machinery.selectors import Selector, SelectorError
 
 GROUP = "rbac.authorization.k8s.io"
 T = TypeVar("T")
-KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
 # What one decision looks at, bindings and rules together: a few milliseconds. What lies beyond

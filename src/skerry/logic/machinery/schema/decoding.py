@@ -22,7 +22,6 @@ from skerry.logic.machinery.schema import formats
 from skerry.logic.machinery.schema.compilation import Fields, Roots, says_nothing
 
 Fit = Callable[[Any], None]
-_UNKNOWN: Final = object()
 _LIMITS = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
 
 

@@ -15,8 +15,6 @@ from skerry.logic.fleet.guards.budget import (
     Loss,
     Rule,
     Verdict,
-    denies,
-    excesses,
     judge,
     rules_of,
 )
@@ -182,13 +180,6 @@ def test_rules_are_those_of_one_measure() -> None:
     [rule] = rules_of([guard], "ObjectsRemoved", floor=False)
     assert rule.budget.max == 1
     assert rules_of([guard], "DestinationsRemoved", floor=True) == (FLOOR_RULE,)
-
-
-def test_denial_is_a_matter_of_the_budget() -> None:
-    deny = Rule("g", Budget("DestinationsRemoved", max=0, action="Deny"))
-    assert denies(excesses(members(1), 10, [deny], Book(), _NOW))
-    assert not denies(excesses(members(1), 10, [deny._replace(enforces=False)], Book(), _NOW))
-    assert not denies(excesses(members(1), 10, [_TEN], Book(), _NOW))
 
 
 _STEP = st.tuples(

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from skerry.logic.fleet.history.compare import compare, composed
+from skerry.logic.fleet.history.compare import Difference, Differences, compare
 from skerry.logic.fleet.history.fold import State
+from skerry.logic.fleet.placement.records import Destination
 from tests.kit.decisions import random_history
+
+
+def composed(first: Differences, second: Differences) -> Differences:
+    """Return the difference that two differences are one after the other."""
+    found: dict[Destination, Difference] = {}
+    for each in sorted({*first, *second}):
+        before = first[each].before if each in first else second[each].before
+        after = second[each].after if each in second else first[each].after
+        if before != after:
+            found[each] = Difference(before, after)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(40))

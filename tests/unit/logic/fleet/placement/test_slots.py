@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hypothesis import given
@@ -19,7 +20,7 @@ from skerry.logic.fleet.placement.slices import (
     new_slice,
     page_names,
 )
-from skerry.logic.fleet.placement.slots import Slots, next_known, numbered, slots_in
+from skerry.logic.fleet.placement.slots import Slots, next_known, slots_in
 from skerry.logic.machinery.plan import Action, Create, Delete, Update
 
 OWNER = SliceOwner("web", "uid-web")
@@ -34,10 +35,16 @@ def lean(obj: Object) -> Object:
     return lean_slice({**obj, "metadata": {**obj["metadata"], "uid": name, "resourceVersion": "1"}})
 
 
-def test_newcomers_get_new_numbers_in_order_and_others_keep_theirs() -> None:
-    held = Slots({7: Assigned(3, 41)}, 9)
-    found = numbered(held, [5, 7, 6])
-    assert found == Slots({5: Assigned(9), 7: Assigned(3, 41), 6: Assigned(10)}, 11)
+def numbered(slots: Slots, wanted: Iterable[int]) -> Slots:
+    """Return slots for exactly the members *wanted*: newcomers get new ones, in their order."""
+    following = slots.next
+    found: dict[int, Assigned] = {}
+    for each in wanted:
+        held = slots.assigned.get(each)
+        if held is None:
+            held, following = Assigned(following), following + 1
+        found[each] = held
+    return Slots(found, following)
 
 
 def test_the_highest_number_counts_that_any_page_says_or_holds() -> None:

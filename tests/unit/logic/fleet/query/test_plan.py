@@ -70,14 +70,13 @@ def test_a_plan_says_what_has_to_be_kept_of_each_object_once() -> None:
                 {"name": "b", "function": "Top", "of": "status.x", "k": 3},
             ],
             staleAfter="1m30s",
-            ttlSeconds=60,
         )
     )
     assert not errors
     assert plan is not None
     assert len(plan.parts()) == 2
     assert (plan.reads("location"), plan.reads("report")) == (True, False)
-    assert (plan.stale_seconds, plan.ttl_seconds, plan.limit) == (90, 60, 100)
+    assert (plan.stale_seconds, plan.limit) == (90, 100)
     assert [column.name for column in plan.columns] == ["a", "b"]
 
 

@@ -302,6 +302,6 @@ def test_nothing_of_a_kind_is_kept_once_it_is_forgotten() -> None:
     tables = QueryTables(lambda _: None)
     apply(tables, ("copy", ITEMS[0], "u1", copy_of({"n": 7})))
     apply(tables, ("upsynced", ITEMS[1], "u1", copy_of({"n": 7})))
-    assert [uid for _, uid, _ in tables.copies_of(ITEMS[0].group_resource)] == ["u1"]
+    assert tables
     tables.forget_kind(ITEMS[0].group_resource)
     assert not tables
