@@ -6,6 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-installed
 STAMP := $(VENV)/.installed
 SIM_SEEDS ?= 1000
+SIM_FIRST ?= 0
+# What a rollout and a history promise is simulated without a hub too, in a thousandth of the time.
+SIM_TESTS ?= tests/sim tests/unit/logic/fleet/rollout/test_assign.py tests/unit/logic/fleet/history/test_fold.py
 # A simulation never waits: one for each core.
 SIM_WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 AGREEMENT_EXAMPLES ?= 500
@@ -70,9 +73,9 @@ fmt: $(STAMP) ## Format and sort imports
 	$(BIN)/ruff format src tests bench requirements
 	$(BIN)/ruff check --fix-only --quiet src tests bench requirements
 
-sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000), of histories of edges, and decisions over many clusters
-	SKERRY_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/python -m pytest -q -n $(SIM_WORKERS) --dist worksteal --timeout 600 tests/sim
-	SKERRY_HISTORIES=$(SIM_SEEDS) $(BIN)/python -m pytest -q --timeout 600 tests/unit/logic/fleet/console
+sim: $(STAMP) ## Run the simulation over many seeds (SIM_SEEDS=1000, SIM_FIRST=0), histories of edges and queries, and decisions over many clusters
+	SKERRY_SIM_SEEDS=$(SIM_SEEDS) SKERRY_SIM_FIRST=$(SIM_FIRST) $(BIN)/python -m pytest -q -n $(SIM_WORKERS) --dist worksteal --timeout 600 $(SIM_TESTS)
+	SKERRY_HISTORIES=$(SIM_SEEDS) $(BIN)/python -m pytest -q --timeout 3000 tests/unit/logic/fleet/console tests/unit/logic/fleet/query/test_tables.py
 	SKERRY_AGREEMENT_EXAMPLES=$(AGREEMENT_EXAMPLES) $(BIN)/python -m pytest -q tests/unit/scheduler -k agreement
 
 e2e: $(STAMP) $(VENV)/.packages $(VENV)/wheels/.complete ## Run only the end-to-end tests

@@ -25,9 +25,9 @@ from tests.kit.chain.building import equal
 from tests.kit.chain.edge_scheduler_hub import Hub
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
-_FEW = range(min(len(SEEDS), max(len(SEEDS) // 12, 4)))
+_FEW = seeds_of(12, least=4)
 SCHEDULER = "edge-scheduler"
 EVENTS = GroupVersionResource("", "v1", "events")
 IMW = "root:imw"

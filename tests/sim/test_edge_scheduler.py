@@ -28,10 +28,10 @@ from skerry.logic.fleet.placement.records import is_ready
 from tests.kit.chain.edge_scheduler_hub import PROVIDER, SMALL_SLICES, Hub, People, equal
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
 # Each seed is a whole hub; the budget of one file is a few seconds.
-_FEW = range(min(len(SEEDS), max(len(SEEDS) // 6, 8)))
+_FEW = seeds_of(6, least=6)
 
 
 @pytest.mark.parametrize("seed", _FEW)

@@ -21,7 +21,7 @@ from skerry.runtime.index import key_of
 from tests.kit.sim.engine import EngineWorld
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.witness import Witness, version
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -32,7 +32,7 @@ DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresource
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
 
 # The engine costs ten times the twin; a sixth of the seeds keeps `make test` within its time.
-ENGINE_SEEDS = range(max(1, len(SEEDS) // 6))
+ENGINE_SEEDS = seeds_of(6)
 
 DEFINITION: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -27,9 +27,9 @@ from tests.kit.chain.edge_scheduler_hub import PROVIDER, Hub
 from tests.kit.chain.translator_hub import CONFIG_MAPS
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
-_FEW = range(min(len(SEEDS), max(len(SEEDS) // 12, 3)))
+_FEW = seeds_of(12, least=3)
 SCHEDULER = "edge-scheduler"
 IMW, SHOP = "root:imw", "root:shop"
 _BUDGET = {"of": "DestinationsRemoved", "max": 10, "percent": 5, "window": "10m"}

@@ -31,9 +31,9 @@ from skerry.logic.fleet.placement.slices import destinations_in
 from tests.kit.chain.edge_scheduler_hub import SMALL_SLICES, Hub, People, equal
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
-_FEW = range(min(len(SEEDS), max(len(SEEDS) // 6, 3)))
+_FEW = seeds_of(6, least=3)
 
 
 def placement_of_record(obj: Object) -> ObjectRef:

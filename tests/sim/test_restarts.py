@@ -17,7 +17,7 @@ from skerry.runtime.client import EVERYWHERE, DeleteOptions
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.informer import InformerFactory
 from tests.kit.sim.loop import virtual
-from tests.kit.sim.world import SEEDS, World, make
+from tests.kit.sim.world import World, make, seeds_of
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
@@ -52,7 +52,7 @@ async def lives(world: World, count: int) -> None:
     await life(world)
 
 
-@pytest.mark.parametrize("seed", range(max(1, len(SEEDS) // 4)))
+@pytest.mark.parametrize("seed", seeds_of(4))
 @virtual
 async def test_a_cascade_survives_the_death_of_its_controllers(seed: int) -> None:
     world = World(seed)
@@ -85,7 +85,7 @@ async def test_a_cascade_survives_the_death_of_its_controllers(seed: int) -> Non
     assert "default" in world.server.find("serviceaccounts", "default")
 
 
-@pytest.mark.parametrize("seed", range(max(1, len(SEEDS) // 5)))
+@pytest.mark.parametrize("seed", seeds_of(5))
 @virtual
 async def test_one_set_of_controllers_serves_every_cluster_and_mixes_none(seed: int) -> None:
     world = World(seed)

@@ -37,7 +37,7 @@ from tests.kit.chain.summarizer_hub import (
 )
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
-from tests.kit.sim.world import SEEDS
+from tests.kit.sim.world import seeds_of
 
 QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 
@@ -503,7 +503,7 @@ async def test_a_mailbox_made_anew_is_followed_where_it_is_now() -> None:
 
 
 # A dozen in the suite; all of them when asked for many.
-@pytest.mark.parametrize("seed", range(12 if len(SEEDS) <= 50 else len(SEEDS)))
+@pytest.mark.parametrize("seed", seeds_of(1, least=12))
 @virtual
 async def test_after_any_history_with_faults_summaries_are_what_one_pass_would_write(
     seed: int,

@@ -17,17 +17,19 @@ from skerry.runtime.informer import InformerFactory
 from tests.kit.sim.faults import FaultyTransport, Rates
 from tests.kit.sim.twin import Twin
 
-# So many that a change that breaks things is seen; `make sim` looks for what is rare.
-SEEDS = range(int(os.environ.get("SKERRY_SIM_SEEDS", "6")))
+# So many that a change that breaks things is seen; `make sim` looks for what is rare, and begins
+# where an earlier run ended (SIM_FIRST).
+_FIRST = int(os.environ.get("SKERRY_SIM_FIRST", "0"))
+SEEDS = range(_FIRST, _FIRST + int(os.environ.get("SKERRY_SIM_SEEDS", "6")))
 
 
-def seeds_of(cost: int) -> range:
-    """Return the seeds for runs that cost *cost* times what others do: one at least.
+def seeds_of(cost: int, least: int = 1) -> range:
+    """Return the seeds for runs that cost *cost* times what others do: *least* in any case.
 
     So that all simulations find rare failures at about the same expense: a thousand histories of
     the whole chain would take a night, in which the others could run a hundred thousand.
     """
-    return SEEDS[: max(1, len(SEEDS) // cost)]
+    return range(_FIRST, _FIRST + max(least, len(SEEDS) // cost))
 
 
 class World:

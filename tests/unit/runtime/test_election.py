@@ -119,7 +119,7 @@ async def test_a_lease_taken_by_force_ends_leadership() -> None:
         assert standing.done()
 
 
-@pytest.mark.parametrize("seed", range(min(len(SEEDS), 20)))
+@pytest.mark.parametrize("seed", SEEDS[:20])
 @virtual
 async def test_there_are_never_two_leaders_and_soon_there_is_one(seed: int) -> None:
     hall = Hall(Rates(0.3, 0.2, 0.05, 0, 1.0), seed)

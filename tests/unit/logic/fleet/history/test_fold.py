@@ -10,9 +10,10 @@ from skerry.logic.fleet.history.fold import UnknownThen, folded, state_at, timel
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import Subject, checkpoint_of, digest, order_of
 from tests.kit.decisions import MAKER, NOW, SUBJECT, History, destination, random_history
+from tests.kit.sim.world import seeds_of
 
 FAR = NOW + timedelta(days=9)
-SEEDS = range(60)
+SEEDS = seeds_of(1, least=60)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,7 +1,7 @@
 """After every change the answer that was kept up is the one computed from scratch.
 
 The history is random: copies come, change and go, placements select and go elsewhere, Locations
-are relabelled, Leases lapse. ``SKERRY_QUERY_HISTORIES`` raises how many there are.
+are relabelled, Leases lapse. ``SKERRY_HISTORIES`` raises how many there are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skerry.logic.fleet.summary.freshness import LIVE, lapsed
 from skerry.logic.fleet.summary.report import Report
 from skerry.logic.machinery.edges.scope import UpsyncRule
 
-HISTORIES = int(os.environ.get("SKERRY_QUERY_HISTORIES", "60"))
+HISTORIES = int(os.environ.get("SKERRY_HISTORIES", "60"))
 CLUSTERS = ["shop", "bank"]
 PLACEMENTS = [edge_placement_ref(cluster, name) for cluster in CLUSTERS for name in ("p", "q")]
 UIDS = ["u1", "u2", "u3"]
