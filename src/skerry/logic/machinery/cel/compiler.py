@@ -429,10 +429,17 @@ def _fold(
     result: Typed,
     body: float,
 ) -> Callable[[Scope], Any]:
+    """Return what goes through a list or map, one step for each member.
+
+    A step that fails does not end it: ``exists`` is true where any member is, whatever the others
+    do. The first failure counts when the condition has not ended the loop, that is, when nothing
+    has settled the result.
+    """
     variable, accumulator = node.variable, node.result_variable
 
     def run(scope: Scope) -> Any:
         items = source.run(scope)
+        failed: EvaluationError | None = None
         saved = scope.get(variable), scope.get(accumulator)
         try:
             scope[accumulator] = start.run(scope)
@@ -442,8 +449,13 @@ def _fold(
                     raise CostExceeded
                 scope[variable] = item
                 if not condition.run(scope):
-                    break
-                scope[accumulator] = step.run(scope)
+                    return result.run(scope)
+                try:
+                    scope[accumulator] = step.run(scope)
+                except EvaluationError as error:
+                    failed = failed or error
+            if failed is not None and condition.run(scope):
+                raise failed
             return result.run(scope)
         finally:
             scope[variable], scope[accumulator] = saved

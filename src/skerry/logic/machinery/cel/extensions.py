@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skerry.logic.machinery.cel.functions import declare, reading
+from skerry.logic.machinery.cel.operators import optional_member
 from skerry.logic.machinery.cel.standard import duration_text, timestamp_text, to_string
 from skerry.logic.machinery.cel.typed import READ_COST, Scope, charge
 from skerry.logic.machinery.cel.types import CelType
@@ -246,9 +247,7 @@ def _optional_entry(found: Optional_, key: Any) -> Optional_:
     """What is indexed once it is an optional is one, too: ``a[?i][0]`` is as ``a[?i][?0]``."""
     if not found.present:
         return NONE
-    if isinstance(found.value, dict):
-        return Optional_(found.value[key]) if key in found.value else NONE
-    return Optional_(found.value[key]) if 0 <= key < len(found.value) else NONE
+    return optional_member(found.value, key)
 
 
 @declare("hasValue", "optional(T).() bool")

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from skerry.logic.machinery import names
 from skerry.logic.machinery.cel.functions import declare, parsing
-from skerry.logic.machinery.cel.standard import pattern, whole
+from skerry.logic.machinery.cel.standard import pattern, unsigned, whole
 from skerry.logic.machinery.cel.typed import READ_COST, Scope, charge
 from skerry.logic.machinery.cel.values import (
     MEMBER_COST,
@@ -22,6 +22,7 @@ from skerry.logic.machinery.cel.values import (
     EvaluationError,
     NamedFormat,
     Optional_,
+    UInt,
     Url,
     equal,
 )
@@ -61,8 +62,13 @@ def _sum(items: list[Any]) -> Any:
     if not items:
         return 0
     total = items[0]
-    for item in items[1:]:
-        total = total + item
+    try:
+        for item in items[1:]:
+            total = total + item
+    except OverflowError as error:
+        raise EvaluationError("duration out of range") from error
+    if isinstance(items[0], UInt):
+        return unsigned(total)
     return whole(total) if isinstance(total, int) else total
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from skerry.logic.machinery.cel import ast, types
+from skerry.logic.machinery.cel.standard import map_key
 from skerry.logic.machinery.cel.typed import Compiling, Scope, Typed
 from skerry.logic.machinery.cel.types import CelType, assignable
 from skerry.logic.machinery.cel.values import NONE, EvaluationError, Optional_
@@ -124,14 +125,22 @@ def _optional_access(
             if not value.present:
                 return NONE
             value = value.value
-        key = index(scope)
-        if isinstance(value, dict):
-            return Optional_(value[key]) if key in value else NONE
-        if isinstance(value, list):
-            return Optional_(value[key]) if 0 <= key < len(value) else NONE
-        raise EvaluationError("no such overload")
+        return optional_member(value, index(scope))
 
     return run
+
+
+def optional_member(value: Any, key: Any) -> Optional_:
+    """Return what *value*, a map or a list, has at *key*, if anything."""
+    if isinstance(value, dict):
+        return Optional_(value[key]) if map_key(key) in value else NONE
+    if not isinstance(value, list) or isinstance(key, bool) or not isinstance(key, int | float):
+        raise EvaluationError("no such overload")
+    if not 0 <= key < len(value):
+        return NONE
+    if key != int(key):
+        raise EvaluationError("no such overload")
+    return Optional_(value[int(key)])
 
 
 def _or_value(compiler: Compiling, node: ast.Call) -> Typed:
@@ -145,6 +154,8 @@ def _or_value(compiler: Compiling, node: ast.Call) -> Typed:
 
     def run(scope: Scope) -> Any:
         value = operand.run(scope)
+        if not isinstance(value, Optional_):
+            raise EvaluationError("no such overload")
         return value.value if value.present else other.run(scope)
 
     return Typed(result, run, operand.cost + other.cost + 1, operand.worst + other.worst + 1)

@@ -43,6 +43,13 @@ def unsigned(value: int) -> UInt:
     return UInt(value)
 
 
+def map_key(value: Any) -> Any:
+    """Return *value* if it can be the key of a map: no list or map can."""
+    if isinstance(value, list | dict):
+        raise EvaluationError("no such overload")
+    return value
+
+
 @declare("_==_", "(T, T) bool", weight="linear", metered=True)
 def _equals(scope: Scope, left: Any, right: Any) -> bool:
     return equal(scope, left, right)
@@ -188,14 +195,15 @@ def _remainder_unsigned(left: int, right: int) -> UInt:
 
 @declare("_[_]", "(list(T), int) T", "(list(T), uint) T", "(list(T), double) T")
 def _item(items: list[Any], index: float) -> Any:
-    if index != int(index) or not 0 <= index < len(items):
+    # In this order: neither infinity nor what is no number can be made whole.
+    if not 0 <= index < len(items) or index != int(index):
         raise EvaluationError(f"index out of bounds: {index}")
     return items[int(index)]
 
 
 @declare("_[_]", "(map(K, V), K) V")
 def _entry(entries: dict[Any, Any], key: Any) -> Any:
-    if key not in entries:
+    if not _has_key(key, entries):
         raise EvaluationError(f"no such key: {key}")
     return entries[key]
 
@@ -207,7 +215,7 @@ def _contained(scope: Scope, value: Any, items: list[Any]) -> bool:
 
 @declare("@in", "(K, map(K, V)) bool")
 def _has_key(key: Any, entries: dict[Any, Any]) -> bool:
-    return key in entries
+    return map_key(key) in entries
 
 
 declare("size", "(string) int", "string.() int", "(bytes) int", "bytes.() int")(len)
@@ -273,10 +281,15 @@ def _int(value: Any) -> int:
     if isinstance(value, str):
         if not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII):
             raise EvaluationError(_conversion("string", "int"))
-        return whole(int(value))
+        return whole(_read(value))
     if isinstance(value, float) and not _LEAST < value < _MAX:
         raise EvaluationError("integer overflow")
     return whole(int(value))
+
+
+def _read(digits: str) -> int:
+    # Python reads no more than some thousand digits; these are too large long before.
+    return int(digits) if len(digits) <= _NUMBER_LENGTH else _MAX_UNSIGNED + 1
 
 
 @declare("uint", "(int) uint", "(uint) uint", "(double) uint", "(string) uint", price=reading)
@@ -284,8 +297,8 @@ def _uint(value: Any) -> UInt:
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+", value, re.ASCII):
             raise EvaluationError(_conversion("string", "uint"))
-        return unsigned(int(value))
-    if isinstance(value, float) and not -1 < value < _MAX_UNSIGNED:
+        return unsigned(_read(value))
+    if isinstance(value, float) and not 0 <= value < _MAX_UNSIGNED:
         raise EvaluationError("unsigned integer overflow")
     return unsigned(int(value))
 
@@ -294,7 +307,10 @@ def _uint(value: Any) -> UInt:
     "double", "(int) double", "(uint) double", "(double) double", "(string) double", price=reading
 )
 def _double(value: Any) -> float:
-    if isinstance(value, str) and len(value) > _NUMBER_LENGTH:
+    # Python reads more than Go does: blanks around a number, underscores, digits of every script.
+    if isinstance(value, str) and (
+        len(value) > _NUMBER_LENGTH or re.fullmatch(r"[!-^`-~]+", value) is None
+    ):
         raise EvaluationError(_conversion("string", "double"))
     try:
         return float(value)
@@ -341,7 +357,7 @@ def timestamp_text(value: datetime) -> str:
     """Return a time in RFC 3339, in UTC, with only the fraction it has."""
     moment = value.astimezone(UTC)
     fraction = f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
-    return f"{moment.strftime('%Y-%m-%dT%H:%M:%S')}{fraction}Z"
+    return f"{moment.replace(microsecond=0, tzinfo=None).isoformat()}{fraction}Z"
 
 
 def duration_text(value: timedelta) -> str:
@@ -387,7 +403,7 @@ _UNITS = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600,
     "d": 86400,
 }  # fmt: skip
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h|d)")
 
 
 @declare("duration", "(string) duration", "(duration) duration", price=parsing)
@@ -397,7 +413,7 @@ def to_duration(value: Any) -> timedelta:
         return value
     if len(value) > _NUMBER_LENGTH:
         raise EvaluationError(_conversion("string", "duration"))
-    text = value.lstrip("+-")
+    text = value[1:] if value.startswith(("+", "-")) else value
     if text == "0":
         return timedelta()
     parts = _PART.findall(text)
@@ -414,8 +430,9 @@ def _zone(name: str) -> Any:
     found = re.fullmatch(r"([+-]?)(\d{1,2}):(\d{2})", name)
     if found:
         offset = timedelta(hours=int(found.group(2)), minutes=int(found.group(3)))
-        return timezone(-offset if found.group(1) == "-" else offset)
     try:
+        if found:
+            return timezone(-offset if found.group(1) == "-" else offset)
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise EvaluationError(f"unknown time zone {name}") from error
@@ -454,7 +471,10 @@ def _declare_parts() -> None:
     for name, part in _PARTS.items():
 
         def get(moment: datetime, zone: str = "UTC", _part: Any = part) -> int:
-            return int(_part(moment.astimezone(_zone(zone))))
+            try:
+                return int(_part(moment.astimezone(_zone(zone))))
+            except OverflowError as error:
+                raise EvaluationError("timestamp overflow") from error
 
         declare(name, "timestamp.() int", "timestamp.(string) int", price=_getter_price)(get)
     for name, part in _DURATION_PARTS.items():

@@ -81,7 +81,7 @@ def _value(amounts: Mapping[str, Any], key: str) -> str:
 def _target(source: Any) -> dict[str, Any]:
     """Return the wanted amounts in v2 words; the v1 annotation spells them flat."""
     nested = read(source, "target")
-    if nested is not None and "kind" not in nested:
+    if isinstance(nested, Mapping) and "kind" not in nested:
         return dict(nested)
     # In v1's annotation "target" is the object a metric is about.
     return {
@@ -93,7 +93,7 @@ def _target(source: Any) -> dict[str, Any]:
 
 def _current(source: Any) -> dict[str, Any]:
     nested = read(source, "current")
-    if nested is not None:
+    if isinstance(nested, Mapping):
         return dict(nested)
     return {
         "value": read(source, "currentValue"),
@@ -135,6 +135,7 @@ def _is_v1(autoscaler: Object) -> bool:
 
 
 def _annotated(autoscaler: Object, annotation: str) -> list[Any] | None:
+    """Return the list in an annotation, which anybody may have written: nothing of it is sure."""
     written = read(autoscaler, "metadata", "annotations", annotation)
     if not isinstance(written, str):
         return None
