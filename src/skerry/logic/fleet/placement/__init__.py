@@ -6,7 +6,7 @@ labels of a Location find the selectors they satisfy. So a change costs what it 
 * ``records``: the facts of objects that placement depends on; ``numbers``: small numbers for them.
 * ``terms``: what selectors demand of one label key; a small Boolean algebra.
 * ``labels``: things by their labels; selectors find them.
-* ``demands``: selectors by their terms; labels find them.
+* ``demands``: selectors by their terms; labels find them. ``postings``: the sets both keep.
 * ``inventory``: Locations, SyncTargets, and which SyncTargets a Location has.
 * ``destination``: EdgePlacements on top of that, and their destinations: the table;
   ``reference``: the same as a scan.

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 from pyroaring import BitMap
 
 from skerry.logic.fleet.placement.numbers import Numbers
+from skerry.logic.fleet.placement.postings import Postings
 from skerry.logic.fleet.placement.terms import Terms
-
-_NONE = BitMap()
 
 
 class _Key:
@@ -28,13 +27,13 @@ class _Key:
         self.demanding = BitMap()
         self.complement = BitMap()
         self.absent = BitMap()
-        self.named: dict[str, BitMap] = {}
+        self.named: Postings[str] = Postings()
 
     def unsatisfied(self, value: str | None) -> BitMap:
         """Return the selectors that do not welcome *value*; None stands for an absent label."""
         if value is None:
             return self.demanding - self.absent
-        return self.demanding - (self.complement ^ self.named.get(value, _NONE))
+        return self.demanding - (self.complement ^ self.named.of(value))
 
 
 class DemandIndex:
@@ -44,7 +43,7 @@ class DemandIndex:
 
     def __init__(self) -> None:
         self._numbers: Numbers[Terms] = Numbers()
-        self._owners: dict[int, BitMap] = {}
+        self._owners: Postings[int] = Postings()
         self._all = BitMap()
         self._keys: dict[str, _Key] = {}
 
@@ -56,7 +55,6 @@ class DemandIndex:
         number = self._numbers.get(terms)
         if number is None:
             number = self._numbers.add(terms)
-            self._owners[number] = BitMap()
             self._all.add(number)
             for key, term in terms:
                 known = self._keys.setdefault(key, _Key())
@@ -66,15 +64,13 @@ class DemandIndex:
                 if term.absent:
                     known.absent.add(number)
                 for value in term.values:
-                    known.named.setdefault(value, BitMap()).add(number)
-        self._owners[number].add(owner)
+                    known.named.add(value, number)
+        self._owners.add(number, owner)
         return number
 
     def remove(self, number: int, owner: int) -> None:
         """Note that *owner* has this selector no longer; without owners it is forgotten."""
-        owners = self._owners[number]
-        owners.discard(owner)
-        if not owners:
+        if not self._owners.discard(number, owner):
             self._forget(number)
 
     def terms(self, number: int) -> Terms:
@@ -83,7 +79,7 @@ class DemandIndex:
 
     def owners(self, number: int) -> BitMap:
         """Return who has a selector."""
-        return self._owners[number]
+        return self._owners.of(number)
 
     def satisfied(self, labels: Mapping[str, str]) -> BitMap:
         """Return the selectors that *labels* satisfy."""
@@ -92,14 +88,12 @@ class DemandIndex:
 
     def owners_of(self, numbers: BitMap) -> BitMap:
         """Return everybody who has any of these selectors."""
-        owners = [self._owners[number] for number in numbers]
-        return BitMap.union(*owners) if owners else BitMap()
+        return BitMap(self._owners.union(numbers))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._all)
 
     def _forget(self, number: int) -> None:
-        del self._owners[number]
         self._all.discard(number)
         for key, term in self._numbers.item(number):
             known = self._keys[key]
@@ -107,9 +101,7 @@ class DemandIndex:
             known.complement.discard(number)
             known.absent.discard(number)
             for value in term.values:
-                known.named[value].discard(number)
-                if not known.named[value]:
-                    del known.named[value]
+                known.named.discard(value, number)
             if not known.demanding:
                 del self._keys[key]
         self._numbers.remove(number)

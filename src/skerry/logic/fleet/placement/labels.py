@@ -7,10 +7,11 @@ labels they have besides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from pyroaring import BitMap
 
+from skerry.logic.fleet.placement.postings import Postings
 from skerry.logic.fleet.placement.terms import Term, Terms
 
 _NONE = BitMap()
@@ -25,7 +26,7 @@ class LabelIndex:
         self.everything = BitMap()
         self._labels: dict[int, Mapping[str, str]] = {}
         self._having: dict[str, BitMap] = {}
-        self._valued: dict[str, dict[str, BitMap]] = {}
+        self._valued: dict[str, Postings[str]] = {}
 
     def labels(self, number: int) -> Mapping[str, str]:
         """Return the labels *number* has now."""
@@ -60,8 +61,8 @@ class LabelIndex:
 
     def _satisfying(self, among: BitMap, key: str, term: Term) -> BitMap:
         having = self._having.get(key, _NONE)
-        valued = self._valued.get(key, {})
-        named = _union(valued[value] for value in term.values if value in valued)
+        valued = self._valued.get(key)
+        named = _NONE if valued is None else valued.union(term.values)
         if not term.complement:
             welcome = among & named
             return welcome | (among - having) if term.absent else welcome
@@ -71,22 +72,13 @@ class LabelIndex:
         having = self._having.get(key)
         if having is None:
             having = self._having[key] = BitMap()
-            self._valued[key] = {}
+            self._valued[key] = Postings()
         having.add(number)
-        self._valued[key].setdefault(value, BitMap()).add(number)
+        self._valued[key].add(value, number)
 
     def _drop(self, number: int, key: str, value: str) -> None:
-        having, valued = self._having[key], self._valued[key]
+        having = self._having[key]
         having.discard(number)
-        valued[value].discard(number)
-        if not valued[value]:
-            del valued[value]
+        self._valued[key].discard(value, number)
         if not having:
             del self._having[key], self._valued[key]
-
-
-def _union(bitmaps: Iterable[BitMap]) -> BitMap:
-    found = list(bitmaps)
-    if len(found) == 1:
-        return found[0]
-    return BitMap.union(*found) if found else _NONE
