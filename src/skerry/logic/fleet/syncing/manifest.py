@@ -173,7 +173,7 @@ def helm_values(terms: ManifestTerms) -> Object:
     }
     if terms.kubeconfig is None:
         return {"syncer": {"rights": rights}}
-    repository, _, tag = terms.image.rpartition(":")
+    repository, tag = _image_parts(terms.image)
     return {
         "image": {"syncer": repository, "tag": tag},
         "hub": {"enabled": False},
@@ -189,6 +189,12 @@ def helm_values(terms: ManifestTerms) -> Object:
             "rights": rights,
         },
     }
+
+
+def _image_parts(image: str) -> tuple[str, str]:
+    """Return an image without its tag, and the tag; a registry's port is none."""
+    path, colon, tag = image.rpartition(":")
+    return (path, tag) if colon and "/" not in tag else (image, "latest")
 
 
 def _namespace(name: str, *, own: bool) -> Object:

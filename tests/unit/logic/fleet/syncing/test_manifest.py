@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,10 @@ from skerry.logic.fleet.syncing.manifest import (
     ManifestTerms,
     edge_manifest,
     helm_values,
+    hub_kubeconfig,
+    identity_secret_name,
+    mailbox_objects,
+    sync_target_uid,
     syncer_id,
 )
 from skerry.logic.machinery.edges.scope import scope_of
@@ -81,3 +86,76 @@ def test_values_for_helm_have_the_rights_of_the_manifest(admin: bool) -> None:
         rules for rules in (rights["everywhere"], rights["within"]) if rules
     ]
     assert rights["namespaces"] == ([] if admin else ["shop"])
+
+
+@pytest.mark.parametrize(
+    ("image", "repository", "tag"),
+    [
+        ("skerry:1", "skerry", "1"),
+        ("host.example:5000/a/skerry:1", "host.example:5000/a/skerry", "1"),
+        ("host.example:5000/a/skerry", "host.example:5000/a/skerry", "latest"),
+        ("skerry", "skerry", "latest"),
+        ("skerry@sha256:abc", "skerry@sha256", "abc"),
+    ],
+)
+def test_the_chart_is_given_the_image_in_two_parts(image: str, repository: str, tag: str) -> None:
+    values = helm_values(replace(TERMS, image=image))
+    assert values["image"] == {"syncer": repository, "tag": tag}
+
+
+def rules(objects: list[Object], kind: str, suffix: str = "") -> list[Object]:
+    name = syncer_id("florin", "mb") + suffix
+    (role,) = [o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name]
+    found: list[Object] = role["rules"]
+    return found
+
+
+def test_a_syncer_that_makes_a_key_may_keep_it_in_its_own_secret_and_no_other() -> None:
+    name = identity_secret_name(syncer_id("florin", "mb"))
+    with_key = rules(edge_manifest(TERMS), "Role")
+    assert [each["resourceNames"] for each in with_key if "resourceNames" in each] == [[name]]
+    without = edge_manifest(replace(TERMS, makes_key=False))
+    assert all("resourceNames" not in each for each in rules(without, "Role"))
+    assert name not in [o["metadata"]["name"] for o in without]
+    secret = next(o for o in edge_manifest(TERMS) if o["metadata"]["name"] == name)
+    assert "data" not in secret
+    assert "stringData" not in secret
+
+
+def test_pods_are_reached_through_a_tunnel_only_where_it_is_asked_for() -> None:
+    def asks(terms: ManifestTerms) -> bool:
+        placed = rules(edge_manifest(terms), "ClusterRole", "-placed")
+        return any("pods/exec" in each["resources"] for each in placed)
+
+    assert not asks(TERMS)
+    assert asks(replace(TERMS, tunnel=True))
+    pod = one(edge_manifest(replace(TERMS, tunnel=True)), "Deployment")["spec"]["template"]["spec"]
+    assert "--tunnel" in pod["containers"][0]["args"]
+
+
+def test_rights_of_an_administrator_are_everything_and_nothing_by_namespace() -> None:
+    made = edge_manifest(replace(TERMS, admin=True))
+    assert {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]} in rules(made, "ClusterRole")
+    assert [o for o in made if o["metadata"].get("namespace") == "shop"] == []
+
+
+def test_in_its_mailbox_a_syncer_reads_applies_and_removes_by_name() -> None:
+    account, role, binding = mailbox_objects("florin")
+    verbs = {verb for each in role["rules"] if "resources" in each for verb in each["verbs"]}
+    assert verbs == {"get", "list", "watch", "create", "patch", "delete"}
+    (subject,) = binding["subjects"]
+    assert subject["name"] == account["metadata"]["name"] == role["metadata"]["name"]
+    assert subject["namespace"] == account["metadata"]["namespace"]
+
+
+def test_a_kubeconfig_says_which_sync_target_the_edge_is() -> None:
+    config = hub_kubeconfig("https://hub", b"ca", "florin", "token", "uid-1")
+    (user,) = config["users"]
+    extensions = {each["name"]: each["extension"] for each in user["user"]["extensions"]}
+    assert sync_target_uid(extensions) == "uid-1"
+    (cluster,) = config["clusters"]
+    assert base64.b64decode(cluster["cluster"]["certificate-authority-data"]) == b"ca"
+    plain = hub_kubeconfig("https://hub", b"", "florin", "token")
+    assert "extensions" not in plain["users"][0]["user"]
+    assert "certificate-authority-data" not in plain["clusters"][0]["cluster"]
+    assert sync_target_uid({}) == sync_target_uid({"edge.kcp.io/edge": "odd"}) == ""
