@@ -15,6 +15,7 @@ from pyroaring import BitMap
 
 from skerry.logic.fleet.rollout.advance import View, advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign, in_flight
+from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.logic.fleet.rollout.judging import Judging, Seen
 from skerry.logic.fleet.rollout.spec import RolloutSpec, read_spec
 from skerry.logic.fleet.rollout.state import (
@@ -71,6 +72,7 @@ class Fleet:
         self.frozen: set[str] = set()
         self._next_slot = 1
         self._joined = 0
+        self._elapsed_by_both = Elapsed(self._wall, lambda: self.seconds)
         self._judging = Judging(self._elapsed)
         for _ in range(edges):
             self.join()
@@ -79,7 +81,10 @@ class Fleet:
 
     @property
     def now(self) -> str:
-        return moment(_START + timedelta(seconds=self.seconds + self.jumped))
+        return moment(self._wall())
+
+    def _wall(self) -> datetime:
+        return _START + timedelta(seconds=self.seconds + self.jumped)
 
     def _elapsed(self, since: str) -> float:
         then = datetime.fromisoformat(since)
@@ -129,7 +134,7 @@ class Fleet:
             self.revisions,
             self.live,
             self.now,
-            self._elapsed,
+            self._elapsed_by_both.since,
             self.wishes,
             frozenset(self.approved),
             self.gate,

@@ -277,6 +277,11 @@ def _disturbed(view: View) -> bool:
     return more or bool(state.quiet_since) != view.given.gate.holds
 
 
+def _disproved(view: View) -> bool:
+    """Tell whether those who spoke for the target do so no more; who left has spoken."""
+    return bool(view.members) and len(view.good) < _evidence(view)
+
+
 def _soaked(view: View) -> bool:
     since = view.state.quiet_since
     soak = view.given.spec.wave(view.state.wave).soak
@@ -414,6 +419,8 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(_GATED, "a person promotes the wave", _promoted, _passed),
     Row((PROGRESSING,), "the wave holds nobody", _adds_nobody, _passed),
     Row((PROGRESSING,), "the wave is full and good", _full, _soak),
+    Row((SOAKING, AWAITING), "too few are good any more", _disproved,
+        lambda view: replace(view.state, phase=PROGRESSING, quiet_since="")),
     Row((SOAKING,), "it is not quiet, or quiet again", _disturbed, _soak),
     Row((SOAKING,), "quiet for long enough, and approval is asked",
         lambda view: _soaked(view) and _asks(view),

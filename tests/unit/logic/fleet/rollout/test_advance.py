@@ -118,6 +118,27 @@ def test_another_bad_one_restarts_the_soak() -> None:
     assert made.status["wave"]["quietSince"] > before
 
 
+@pytest.mark.parametrize("approval", [False, True])
+def test_a_wave_whose_last_good_one_turns_bad_while_it_soaks_is_not_passed(approval: bool) -> None:
+    lenient = {**FAST, "failures": {"above": 1}}
+    wave = {"name": "canary", "until": 1, "soak": "10s", "approval": approval}
+    made = fleet(judge=lenient, waves=[wave])
+    made.edit()
+    made.run(rounds=20 if approval else 5)
+    assert made.phase == ("Awaiting" if approval else "Soaking")
+    canary = next(edge for edge in made.edges.values() if edge.revision == 2)
+    canary.ill = True
+    made.approved.add("digest-2/canary")
+    made.judge()
+    made.seconds += 100
+    made.judge()
+    made.run(seconds=30, rounds=4)
+    assert (made.phase, at(made, 2)) == ("Progressing", 1)
+    made.wishes = Wishes(promote="2/canary")
+    made.run(seconds=5, rounds=4)
+    assert made.phase == "Completed"
+
+
 def test_a_failed_check_keeps_the_gate_closed_and_restarts_the_soak() -> None:
     made = fleet(waves=[{"name": "canary", "until": 2}])
     made.edit()
