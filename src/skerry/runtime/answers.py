@@ -11,6 +11,7 @@ import orjson
 
 from skerry.api.errors import ApiError, PageNotFound, from_status
 from skerry.api.objects import Object
+from skerry.kit.text import whole_number
 from skerry.runtime.transport import Answer, TransportError
 
 EventKind = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -88,4 +89,5 @@ def asked_delay(answer: Answer) -> float | None:
     if answer.status not in _RETRIED_CODES:
         return None
     text = answer.headers.get("retry-after", "1" if answer.status == 429 else "")
-    return float(text) if text.isdigit() else None
+    seconds = whole_number(text)
+    return None if seconds is None else float(seconds)

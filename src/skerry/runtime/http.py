@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from skerry.kit.text import whole_number
 from skerry.runtime.connection import Connection, Exchange
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, AnswerTimeout, TransportError
 from skerry.wire.http1 import parsed_response, request_head
@@ -99,8 +100,8 @@ class Upgraded:
 
     async def refusal(self) -> bytes:
         """Return the body of an answer that did not take the offer, as far as it is short."""
-        length = self.headers.get("content-length", "0")
-        wanted = min(int(length), _REFUSAL_BYTES) if length.isdigit() else 0
+        length = whole_number(self.headers.get("content-length", "0"))
+        wanted = min(length or 0, _REFUSAL_BYTES)
         try:
             async with asyncio.timeout(_REFUSAL_SECONDS):
                 return await self._reader.readexactly(wanted)

@@ -49,6 +49,8 @@ def test_a_status_becomes_the_error_it_names_and_other_text_is_quoted() -> None:
         (answer(503), None),
         (answer(409, retry_after="3"), None),
         (answer(429, retry_after="Mon, 01 Jan 2030 00:00:00 GMT"), None),
+        (answer(429, retry_after="²"), None),
+        (answer(429, retry_after="9" * 5000), None),
     ],
 )
 def test_a_server_asks_to_be_left_alone_in_seconds(given: Answer, seconds: float | None) -> None:

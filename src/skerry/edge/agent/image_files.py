@@ -15,6 +15,7 @@ from typing import Any
 
 from skerry.edge.agent.image_layout import ImageError, Layout, read_layout, unpack
 from skerry.edge.agent.runtime import CannotStart, Image
+from skerry.kit.text import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,8 @@ def _numbers(user: str) -> tuple[int | None, int | None]:
 
 def _name(user: str) -> str:
     """Return a user that is not wholly given by numbers; the image's files know who that is."""
-    return "" if all(part.isdigit() for part in user.split(":") if part) else user
+    parts = [part for part in user.split(":") if part]
+    return "" if all(whole_number(part) is not None for part in parts) else user
 
 
 def _tcp_ports(exposed: Mapping[str, Any]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skerry.edge.agent.image_layout import ImageError, inside
+from skerry.kit.text import whole_number
 
 # More than any image's; a file of users is not a place to put gigabytes.
 _MAX_BYTES = 1024 * 1024
@@ -21,16 +22,18 @@ def numbers_of(name: str, root: Path) -> tuple[int, int]:
     """
     user, _, group = name.partition(":")
     entry = _entry(root, "passwd", user)
-    if user.isdigit():
-        found = (int(user), int(entry[3]) if entry and entry[3].isdigit() else 0)
+    number = whole_number(user)
+    if number is not None:
+        found = (number, (whole_number(entry[3]) or 0) if entry else 0)
     elif entry is not None:
-        found = (int(entry[2]), int(entry[3]))
+        found = (int(entry[2]), whole_number(entry[3]) or 0)
     else:
         raise UnknownUser(f"unable to find user {user}: no matching entries in passwd file")
     if not group:
         return found
-    if group.isdigit():
-        return found[0], int(group)
+    other = whole_number(group)
+    if other is not None:
+        return found[0], other
     known = _entry(root, "group", group)
     if known is None:
         raise UnknownUser(f"unable to find group {group}: no matching entries in group file")
@@ -45,7 +48,7 @@ def _entry(root: Path, file: str, name: str) -> list[str] | None:
         return None
     for line in text.splitlines():
         fields = line.split(":")
-        if len(fields) < 4 or not fields[2].isdigit():
+        if len(fields) < 4 or whole_number(fields[2]) is None:
             continue
         if name in (fields[0], fields[2]):
             return fields

@@ -17,6 +17,7 @@ from skerry.api.objects import Object
 from skerry.edge.agent import grpc_health
 from skerry.edge.agent.network import Backend, Connect
 from skerry.kit.clock import Clock
+from skerry.kit.text import whole_number
 from skerry.wire.http1 import request_head
 
 # kubelet shows as much of a probe's answer.
@@ -49,7 +50,8 @@ class Reach:
         """Return the number of a port given by number or name; 0 when the name is unknown."""
         if isinstance(value, int):
             return value
-        return int(value) if value.isdigit() else self.port_names.get(value, 0)
+        number = whole_number(value)
+        return self.port_names.get(value, 0) if number is None else number
 
 
 async def attempt(handler: Object, reach: Reach, seconds: float) -> Result:
@@ -154,9 +156,9 @@ def _request(path: str, host: str, source: Object) -> bytes:
 
 def _judged(line: bytes, url: str) -> Result:
     parts = line.split(None, 2)
-    if len(parts) < 2 or not parts[1].isdigit():
+    code = whole_number(parts[1].decode("latin-1")) if len(parts) > 1 else None
+    if code is None:
         return Result(False, f"{url}: EOF" if not line else f"{url}: malformed HTTP response")
-    code = int(parts[1])
     if 200 <= code < 400:
         return Result(True)
     return Result(False, f"HTTP probe failed with statuscode: {code}")

@@ -10,6 +10,7 @@ import orjson
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.kit.text import whole_number
 from skerry.logic.machinery.admission.evaluation import Inputs
 from skerry.logic.machinery.admission.matching import NAMESPACES
 from skerry.server.admission.operation import Operation
@@ -109,8 +110,9 @@ def _options(operation: Operation) -> Object:
         options.update((name, sent[name]) for name in _DELETE_OPTIONS if name in sent)
         if query.get("propagationPolicy"):
             options["propagationPolicy"] = query["propagationPolicy"]
-        if query.get("gracePeriodSeconds", "").isdigit():
-            options["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
+        seconds = whole_number(query.get("gracePeriodSeconds", ""))
+        if seconds is not None:
+            options["gracePeriodSeconds"] = seconds
     for name in ("fieldManager", "fieldValidation"):
         if query.get(name):
             options[name] = query[name]

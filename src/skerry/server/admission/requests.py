@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 from msgspec.structs import replace
 
 from skerry.api.objects import Object
+from skerry.kit.text import whole_number
 from skerry.server.admission.operation import Admission, Operation, Validation, Verb
 from skerry.server.request.call import Call
 
@@ -108,7 +109,8 @@ def _options(call: Call) -> dict[str, Any]:
             if values[0] in _TRUE:
                 found[name] = True
         elif name == "ports":
-            found[name] = [int(each) for each in values if each.isdigit()]
+            numbers = map(whole_number, values)
+            found[name] = [each for each in numbers if each is not None]
         else:
             found[name] = values if name in _SEVERAL else values[0]
     return found

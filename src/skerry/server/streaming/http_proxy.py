@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from skerry.api.errors import ServiceUnavailable
+from skerry.kit.text import whole_number
 from skerry.logic.machinery.aggregation import forwarded, returned
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream
 from skerry.wire.http1 import parsed_response
@@ -60,7 +61,8 @@ async def proxied(request: Request, path: str, dial: Dial) -> Answer:
 
 
 async def _carried(reader: asyncio.StreamReader, sender: Sender, length: str) -> None:
-    left = int(length) if length.isdigit() else -1
+    known = whole_number(length)
+    left = -1 if known is None else known
     while left:
         wanted = _PIECE_BYTES if left < 0 else min(left, _PIECE_BYTES)
         piece = await reader.read(wanted)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from skerry.api.errors import BadRequest
+from skerry.kit.text import whole_number
 from skerry.server.http.message import Answer, Duplex, Request, Sender, Upgrade
 from skerry.server.streaming.websocket import WebSocket, WebSocketClosed, as_duplex, handshake
 from skerry.wire.spdy import Asked, Event, Finished, Opened, Received, Spdy, SpdyError
@@ -147,8 +148,8 @@ class Forwarding:
 
     async def _open(self, opened: Opened, tasks: asyncio.TaskGroup) -> None:
         headers, number = opened.headers, opened.stream
-        kind, port = headers.get("streamtype", ""), headers.get("port", "")
-        if kind not in ("data", "error") or not port.isdigit() or not 0 < int(port) < 65536:
+        kind, port = headers.get("streamtype", ""), whole_number(headers.get("port", ""))
+        if kind not in ("data", "error") or port is None or not 0 < port < 65536:
             await self._pipe.write(self._spdy.reset(number))
             return
         await self._pipe.write(self._spdy.accepted(number))
@@ -156,7 +157,7 @@ class Forwarding:
         if kind == "error":
             self._errors[request] = number
             return
-        stream = self._streams[number] = _Stream(int(port), request)
+        stream = self._streams[number] = _Stream(port, request)
         self._tasks[number] = tasks.create_task(self._forward(number, stream))
 
     async def _forward(self, number: int, stream: _Stream) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from skerry.api.errors import BadRequest, NotFound, ServiceUnavailable
 from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.objects import Object, labels_of
+from skerry.kit.text import whole_number
 from skerry.server.codec import decode
 from skerry.server.http.message import Answer
 from skerry.server.request.call import Call, member
@@ -64,7 +65,7 @@ class NodeConnections:
         return await self._at_pod(call, pod, container)
 
     async def _proxied(self, call: Call, pod: Object, port: str) -> Answer:
-        if not port.isdigit() or not 0 < int(port) < 65536:
+        if not 0 < (whole_number(port) or 0) < 65536:
             raise BadRequest(f'invalid pod port "{port}": want a number from 1 to 65535')
         return await self._at_pod(call, pod, port)
 

@@ -13,7 +13,8 @@ from skerry.edge.agent.image_users import UnknownUser, numbers_of
 def root(tmp_path: Path) -> Path:
     etc = tmp_path / "etc"
     etc.mkdir()
-    lines = ["broken", "odd:x:y:z", "root:x:0:0::/root:/bin/sh", "web:x:101:102::/:/bin/false"]
+    lines = ["broken", "odd:x:y:z", "root:x:0:0::/root:/bin/sh", "web:x:101:102::/:/bin/false",
+             "lost:x:103:nowhere", "super:x:²:0"]  # fmt: skip
     (etc / "passwd").write_text("\n".join(lines))
     (etc / "group").write_text("web:x:102:\nstaff:x:50:web\n")
     return tmp_path
@@ -23,6 +24,7 @@ def root(tmp_path: Path) -> Path:
     ("name", "numbers"),
     [
         ("web", (101, 102)),
+        ("lost", (103, 0)),
         ("101", (101, 102)),
         ("999", (999, 0)),
         ("web:staff", (101, 50)),
@@ -37,7 +39,15 @@ def test_names_and_numbers_are_what_the_files_say(
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("nobody", "user nobody"), ("odd", "user odd"), ("web:no", "group no")]
+    ("name", "words"),
+    [
+        ("nobody", "user nobody"),
+        ("odd", "user odd"),
+        ("web:no", "group no"),
+        ("²", "user ²"),
+        ("super", "user super"),
+        ("web:²", "group ²"),
+    ],
 )
 def test_who_is_in_no_file_is_named(root: Path, name: str, words: str) -> None:
     with pytest.raises(UnknownUser, match=f"unable to find {words}: no matching entries"):

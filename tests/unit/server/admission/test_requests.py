@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from skerry.server.http.message import Answer, Response
+from skerry.server.admission.requests import _options
+from skerry.server.http.message import Answer, Request, Response
 from skerry.server.request.call import Call
+from tests.kit.machinery.objects import resource
 from tests.kit.machinery.policies import binding, policy
+from tests.kit.server.calls import call_of
 from tests.kit.server.harness import Server, serving
 from tests.kit.server.webhooks import (
     WebhookServer,
@@ -252,3 +255,11 @@ async def test_a_webhook_may_change_how_a_pod_is_evicted(server: Server) -> None
         answer = await asked(server, "POST", f"{PODS}/none/eviction", {"metadata": {}})
         assert answer == (404, 'pods "none" not found')
         assert len(hooks.asked) == 6, "asked before it is known whether there is such a pod"
+
+
+async def test_ports_that_are_no_numbers_are_left_out_of_what_is_judged() -> None:
+    query = "ports=80&ports=%C2%B2&ports=" + "9" * 5000
+    call = call_of(
+        resource("pods"), request=Request("GET", "/", query), subresource="portforward", name="p"
+    )
+    assert _options(call) == {"ports": [80]}

@@ -98,6 +98,16 @@ async def test_a_stream_of_another_kind_is_refused() -> None:
         assert await wire.hear(1) == [Finished(1, reset=True)]
 
 
+async def test_a_port_that_is_no_number_is_refused_and_others_go_on() -> None:
+    client = Client()
+    async with forwarding() as wire:
+        for stream, port in ((1, "0"), (3, "65536"), (5, "web"), (7, "9" * 5000)):
+            wire.send(client.open(stream, streamType="data", port=port))
+            assert await wire.hear(1) == [Finished(stream, reset=True)]
+        wire.send(pair(client, 9, PORT) + Spdy.sent(11, b"hello\n"))
+        assert await wire.hear(1) == [Received(11, b"HELLO\n")]
+
+
 async def test_whoever_breaks_the_protocol_is_left() -> None:
     async with forwarding() as wire:
         wire.send(b"\x80\x02\x00\x01\x00\x00\x00\x00")

@@ -19,6 +19,7 @@ from skerry.controllers.workload.deployment.status import (
     with_progress,
 )
 from skerry.controllers.workload.kinds import DEPLOYMENTS, REPLICA_SETS
+from skerry.kit.text import whole_number
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Patch, Plan, Update
 from skerry.logic.machinery.selectors import Selector
 from skerry.logic.workloads.owners import (
@@ -392,5 +393,5 @@ def _numbers(replica_set: Object) -> Set:
         replica_set["metadata"]["name"],
         size,
         min(size, available),
-        int(maximum) if maximum.isdigit() else 0,
+        whole_number(maximum) or 0,
     )

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from skerry.api.objects import Object
 from skerry.controllers.workload.job.observe import Observed
 from skerry.controllers.workload.kinds import JOBS, PODS
+from skerry.kit.text import whole_number
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.machinery.conditions import find_condition, is_true, set_conditions
 from skerry.logic.machinery.plan import (
@@ -212,7 +213,7 @@ def _released(pod: Object) -> Patch:
 
 def _index_of(pod: Object) -> int | None:
     text = (pod["metadata"].get("annotations") or {}).get(_INDEX, "")
-    return int(text) if text.isdigit() else None
+    return whole_number(text)
 
 
 # Judging.

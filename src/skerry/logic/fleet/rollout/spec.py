@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from skerry.api.errors import FieldError
+from skerry.kit.text import whole_number
 from skerry.logic.fleet.placement.terms import Terms, read_selector
 from skerry.logic.fleet.rollout.expression import ExpressionError, Predicate, predicate
 from skerry.logic.machinery.durations import DurationError, parse_duration
@@ -152,8 +153,9 @@ class _Reading:
         if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
             return Portion(given)
         text = str(given)
-        if text.endswith("%") and text[:-1].isdecimal() and 1 <= int(text[:-1]) <= 100:
-            return Portion(int(text[:-1]), percent=True)
+        percent = whole_number(text[:-1]) if text.endswith("%") else None
+        if percent is not None and 1 <= percent <= 100:
+            return Portion(percent, percent=True)
         wanted = "want a number from 1 on, or a percentage from 1% to 100%"
         self.errors.append(FieldError.invalid(path, given, wanted))
         return Portion(1)

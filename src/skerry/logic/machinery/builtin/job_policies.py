@@ -153,14 +153,14 @@ def index_count(text: str, completions: int) -> int:
     """Return how many indexes ``1,3-5`` names; a ValueError says why it names none."""
     total, last = 0, -1
     for interval in text.split(",") if text else ():
-        first, _, second = interval.partition("-")
-        start = _index(first, completions)
-        end = _index(second, completions) if "-" in interval else start
         if interval.count("-") > 1:
             raise ValueError(
                 f'the fragment "{interval}" violates the requirement that an index interval can '
                 "have at most two parts separated by '-'"
             )
+        first, _, second = interval.partition("-")
+        start = _index(first, completions)
+        end = _index(second, completions) if "-" in interval else start
         if start > end or (start == end and "-" in interval):
             raise ValueError(f"non-increasing order, previous: {start}, current: {end}")
         if start <= last:

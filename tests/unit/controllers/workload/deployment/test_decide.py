@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.controllers.workload.deployment import decide as deployment
 from skerry.controllers.workload.deployment.observe import Observed as ObservedDeployment
 from skerry.logic.machinery.plan import Create, Plan, Update
+from skerry.logic.workloads.revisions import MAX_REPLICAS
 from tests.kit.workload_objects import NOW, owner, template
 from tests.kit.workloads import Objects
 
@@ -101,3 +103,14 @@ class TestDeployment:
         assert said() == [{**failure, "lastUpdateTime": "2026-01-01T11:00:00Z"}]
         made["status"].pop("conditions")
         assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("7", 7), ("", 0), ("x", 0), ("²", 0), ("9" * 5000, 0)]
+)
+def test_an_annotation_that_is_no_number_stops_no_rollout(text: str, number: int) -> None:
+    annotated = {
+        "metadata": {"name": "web-1", "annotations": {MAX_REPLICAS: text}},
+        "spec": {},
+    }
+    assert deployment._numbers(annotated).maximum == number

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from skerry.api.objects import Object
 from skerry.controllers.workload.job import decide as job
 from skerry.controllers.workload.job.observe import Observed as ObservedJob
@@ -131,3 +133,9 @@ class TestJob:
         going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         plan = job.decide(self.observed(going, orphan), NOW)
         assert [action.reason for action in plan] == ["EndCounted"]
+
+
+@pytest.mark.parametrize(("text", "index"), [("7", 7), ("", None), ("x", None), ("²", None)])
+def test_a_pod_whose_index_is_no_number_has_none(text: str, index: int | None) -> None:
+    annotations = {"batch.kubernetes.io/job-completion-index": text}
+    assert job._index_of({"metadata": {"name": "p", "annotations": annotations}}) == index

@@ -122,3 +122,29 @@ def test_checks_are_compiled_once_and_ask_their_query() -> None:
     assert check.query == "errors"
     assert check.holds.holds([])
     assert not check.holds.holds([{}])
+
+
+@pytest.mark.parametrize("until", ["9" * 5000 + "%", "\u0663%", "%", "-1%", "101%", 0, True, "ten"])
+def test_a_portion_that_is_none_is_named_and_nothing_else_happens(until: object) -> None:
+    [error] = spec_errors({"spec": {"waves": [{"name": "a", "until": until}]}})
+    assert error.field == "spec.waves[0].until"
+    assert "want a number from 1 on" in str(error)
+
+
+def test_with_errors_everything_that_can_be_read_is_read() -> None:
+    found = read_spec({"waves": [{"name": "a", "until": 2, "soak": "soon"}], "onFailure": "Pause"})
+    assert [error.field for error in found.errors] == ["spec.waves[0].soak"]
+    assert (found.waves[0].until, found.waves[0].soak) == (Portion(2), 0.0)
+    assert found.on_failure == "Pause"
+
+
+def test_a_forced_revision_has_its_reason() -> None:
+    found = read_spec({"force": {"revision": 7, "reason": "the others are broken"}})
+    assert (found.force, found.force_reason) == (7, "the others are broken")
+
+
+def test_a_selector_that_makes_no_sense_is_named() -> None:
+    bad = {"matchExpressions": [{"key": "a", "operator": "Odd"}]}
+    errors = spec_errors({"spec": {"waves": [{"name": "a", "selector": bad}]}})
+    assert errors
+    assert all(error.field.startswith("spec.waves[0].selector") for error in errors)
