@@ -17,6 +17,7 @@ from skerry.api.kinds import GroupResource, GroupVersion, GroupVersionResource, 
 from skerry.api.objects import Object
 from skerry.logic.machinery import crd as custom
 from skerry.logic.machinery.builtin import builtin_resources
+from skerry.logic.machinery.builtin.nulls import without_nulls
 from skerry.logic.machinery.resource import Family, Resource
 from skerry.server.change import Change
 from skerry.server.codec import decode
@@ -36,7 +37,7 @@ def builtin_types(*, in_workspaces: bool = False) -> list[Resource]:
     return [
         replace(
             resource,
-            default=custom.default_crd,
+            default=without_nulls(custom.default_crd, resource.schema),
             validate_create=validate,
             validate_update=validate,
             compiles=True,

@@ -100,8 +100,24 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def decode_as(decoder: msgspec.json.Decoder[T], value: bytes) -> T:
-    """Return what *decoder* looks for in a stored object; the rest is skipped, not built."""
-    return decoder.decode(memoryview(value)[_HEAD:])
+    """Return what *decoder* looks for in a stored object; the rest is skipped, not built.
+
+    What was stored is read, whatever it is: nulls that no version of ours stores any more count as
+    absent. A server that could not read one object would not start again.
+    """
+    text = memoryview(value)[_HEAD:]
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError:
+        return msgspec.convert(_without_nulls(loads(text)), decoder.type)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value if each is not None]
+    return value
 
 
 def metadata_of(value: bytes) -> Metadata:

@@ -24,7 +24,6 @@ from skerry.server.preparation.parts import part_of
 from skerry.server.preparation.scaling import put
 from skerry.server.request.call import Call
 
-_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:100"'
 _MANAGED: Final = (
     ".metadata.managedFields was in an invalid state after admission; this could be caused by an "
@@ -164,11 +163,12 @@ def _require_type(call: Call, new: Object) -> None:
         raise InternalError.of(f"json: cannot unmarshal {json_kind(new.get('metadata'))} into Go")
     if resource.prunes:
         prune(resource.schema, new)
-    schema, checked, name = resource.schema, new, info.kind
+    name = "ObjectMeta" if resource.custom else info.kind
     if resource.custom:
-        schema, checked, name = definitions().get(_OBJECT_META), new["metadata"], "ObjectMeta"
-        prune(schema, checked)
-    for problem in type_errors(schema, checked, name, info.version):
+        _, problems = prepare.read_metadata(new["metadata"])
+    else:
+        problems = type_errors(resource.schema, new, name, info.version)
+    for problem in problems:
         raise InternalError.of(problem.partition(f"cannot be handled as a {name}: ")[2] or problem)
 
 

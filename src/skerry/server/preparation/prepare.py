@@ -19,6 +19,7 @@ from skerry.logic.machinery.builtin.metadata import (
     unqualified_finalizer_errors,
     validate_metadata,
 )
+from skerry.logic.machinery.builtin.nulls import read_nulls
 from skerry.logic.machinery.names import generated_name
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import declared_path, duplicate_keys, prune, type_errors
@@ -100,10 +101,8 @@ def conform(
     resource = call.resource
     unknown = prune(resource.schema, obj) if resource.prunes else []
     if resource.custom:
-        meta_schema = definitions().get(_OBJECT_META)
-        metadata = obj["metadata"]
-        unknown += [f"metadata.{path}" for path in prune(meta_schema, metadata)]
-        problems = type_errors(meta_schema, metadata, "ObjectMeta", "v1")
+        unfamiliar, problems = read_metadata(obj["metadata"])
+        unknown += [f"metadata.{path}" for path in unfamiliar]
     else:
         problems = type_errors(resource.schema, obj, resource.info.kind, resource.info.version)
     if problems:
@@ -128,6 +127,18 @@ def conform(
             f"strict decoding error: {', '.join(complaints)}"
         )
     call.warnings.extend(complaints)
+
+
+def read_metadata(metadata: Object) -> tuple[Sequence[str], Sequence[str]]:
+    """Read the metadata of a custom object as ObjectMeta, in place.
+
+    Definitions do not describe it. Returns the fields that were dropped, and wrong types.
+    """
+    schema = definitions().get(_OBJECT_META)
+    unknown = prune(schema, metadata)
+    problems = type_errors(schema, metadata, "ObjectMeta", "v1")
+    read_nulls(metadata, schema)
+    return unknown, problems
 
 
 def _unmarshal_errors(lines: Sequence[str]) -> str:

@@ -102,11 +102,11 @@ def _complaints(spec: Mapping[str, Any], kind: CelType) -> Iterator[tuple[str, s
     scopes = Scopes(spec, kind)
     for variable in spec.get("variables") or ():
         try:
-            made = compiled(variable["expression"], scopes.validations).type
+            made = compiled(variable.get("expression") or "", scopes.validations).type
         except ExpressionError:
             # What is built on it is not blamed for it.
             made = types.DYN
-        scopes.declare(variable["name"], made)
+        scopes.declare(variable.get("name") or "", made)
     for index, validation in enumerate(spec.get("validations") or ()):
         for name, scope, wanted in (
             ("expression", scopes.validations, BOOL),

@@ -33,11 +33,16 @@ def without_nulls(default: Callable[[Object], None], schema: Schema) -> Callable
     """
 
     def run(obj: Object) -> None:
-        if b"null" in orjson.dumps(obj):
-            _clean_object(obj, schema)
+        read_nulls(obj, schema)
         default(obj)
 
     return run
+
+
+def read_nulls(obj: Object, schema: Schema) -> None:
+    """Read the nulls in *obj* as Kubernetes' decoder does, in place."""
+    if b"null" in orjson.dumps(obj):
+        _clean_object(obj, schema)
 
 
 def _keeps_nulls(schema: Schema | None) -> bool:
