@@ -42,6 +42,7 @@ _BOUNDED = frozenset(
         "store.feed.Feed._events",
         "store.recent.RecentEntries._entries",
         "server.watch.dispatcher.Dispatcher._memory",
+        "kit.caching.WeightedCache._kept",
         "api.schema.Definitions.raw",
     }
 )

@@ -26,10 +26,7 @@ class ObjectKey(NamedTuple):
 
     def path(self) -> str:
         """Return the store key."""
-        return (
-            type_prefix(self.group, self.resource, self.cluster, self.namespace, scoped=True)
-            + self.name
-        )
+        return object_path(*self)
 
     @classmethod
     def parse(cls, path: str) -> ObjectKey:
@@ -42,6 +39,11 @@ class ObjectKey(NamedTuple):
             "" if namespace == _CLUSTER_SCOPED else namespace,
             name,
         )
+
+
+def object_path(group: str, resource: str, cluster: str, namespace: str, name: str) -> str:
+    """Return the store key of one object."""
+    return f"/{group or _CORE}/{resource}/{cluster}/{namespace or _CLUSTER_SCOPED}/{name}"
 
 
 def type_prefix(

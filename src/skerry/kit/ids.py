@@ -26,8 +26,9 @@ def uuid_text(raw: builtins.bytes) -> str:
 
 def _random_uuid(drawn: builtins.bytes) -> str:
     """Return sixteen random bytes as a UUID of version 4."""
-    text = uuid_text(drawn)
-    return f"{text[:14]}4{text[15:19]}{'89ab'[drawn[8] >> 6]}{text[20:]}"
+    text = drawn.hex()
+    variant = "89ab"[drawn[8] >> 6]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 class IdSource(Protocol):

@@ -8,7 +8,18 @@ from datetime import UTC, datetime
 def rfc3339(moment: datetime) -> str:
     """Return *moment* as Kubernetes writes a Time: UTC, whole seconds, ``Z``."""
     # Not strftime, which costs ten times as much; every write needs this once or twice.
-    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    second, text = _LAST[0]
+    passed = moment - second
+    if passed.seconds or passed.days:
+        text = moment.isoformat(timespec="seconds")[:19] + "Z"
+        _LAST[0] = (moment.replace(microsecond=0), text)
+    return text
+
+
+# The second that was written last, and how: many writes happen in one second.
+_LAST = [(datetime(1970, 1, 1, tzinfo=UTC), "1970-01-01T00:00:00Z")]
 
 
 def rfc3339_micro(moment: datetime) -> str:

@@ -131,6 +131,9 @@ _LABEL_MISMATCH = _mismatch(
 
 def dns1123_label(text: str) -> list[str]:
     """Return what keeps *text* from being a DNS label; dots get a sentence of their own."""
+    # Whatever fits is ASCII, so its letters are its bytes.
+    if _label_form(text) is not None and len(text) <= MAX_LABEL_LENGTH:
+        return []
     wrong = []
     if _bytes_exceed(text, MAX_LABEL_LENGTH):
         wrong.append(too_long(MAX_LABEL_LENGTH))
@@ -165,7 +168,8 @@ _QUALIFIED_MISMATCH = _mismatch(
 
 def qualified_name(text: str) -> list[str]:
     """Return what keeps *text* from being ``[prefix/]name``: keys of labels and annotations."""
-    return list(_known_name(text) if len(text) <= _MAX_QUALIFIED_LENGTH else _qualified_name(text))
+    wrong = _known_name(text) if len(text) <= _MAX_QUALIFIED_LENGTH else _qualified_name(text)
+    return list(wrong) if wrong else []
 
 
 def _qualified_name(text: str) -> tuple[str, ...]:
@@ -209,6 +213,8 @@ _VALUE_MISMATCH = _mismatch(
 
 def label_value(text: str) -> list[str]:
     """Return what keeps *text* from being the value of a label; empty is a value."""
+    if _value_form(text) is not None and len(text) <= MAX_LABEL_LENGTH:
+        return []
     wrong = []
     if _bytes_exceed(text, MAX_LABEL_LENGTH):
         wrong.append(too_long(MAX_LABEL_LENGTH))

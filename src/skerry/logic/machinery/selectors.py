@@ -361,10 +361,12 @@ def label_selector_errors(obj: Mapping[str, Any] | None, path: str = "") -> list
 
 def label_errors(labels: Mapping[str, Any] | None, path: str) -> list[FieldError]:
     """Return what is wrong with a map of labels."""
-    errors = []
+    errors: list[FieldError] = []
     for key, value in (labels or {}).items():
-        errors += [FieldError.invalid(path, key, text) for text in qualified_name(key)]
-        errors += [FieldError.invalid(path, value, text) for text in label_value(value or "")]
+        if wrong := qualified_name(key):
+            errors += [FieldError.invalid(path, key, text) for text in wrong]
+        if value and (wrong := label_value(value)):
+            errors += [FieldError.invalid(path, value, text) for text in wrong]
     return errors
 
 

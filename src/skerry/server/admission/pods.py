@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.logic.machinery.builtin.known_specs import token_volume_name
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
 from skerry.server.observed import ObservedObjects
@@ -66,7 +67,7 @@ class ServiceAccountAdmission:
         ]
         if not lacking:
             return
-        name = f"kube-api-access-{operation.obj['metadata']['uid'][:5]}"
+        name = token_volume_name(operation.obj["metadata"]["uid"])
         for container in lacking:
             container.setdefault("volumeMounts", []).append(
                 {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}

@@ -10,6 +10,7 @@ have no blank: who creates one owns its ``.spec``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from skerry.api.schema import Schema
@@ -35,8 +36,10 @@ _SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
+# By identity: a schema is compiled once and kept as long as its kind is served.
+@lru_cache(maxsize=1024)
 def blank_for(schema: Schema | None) -> dict[str, Any]:
-    """Return the object that a create of this type is compared with."""
+    """Return the object that a create of this type is compared with, to be looked at only."""
     blank: dict[str, Any] = {"metadata": {}}
     if schema is not None and schema.name.startswith("io.k8s.api."):
         names = schema.property_names

@@ -19,6 +19,8 @@ import orjson
 
 from skerry.api.objects import Object
 from skerry.api.schema import MISSING, Schema
+from skerry.kit.caching import WeightedCache
+from skerry.logic.machinery.apply.blank import blank_for
 from skerry.logic.machinery.apply.fieldset import (
     FieldSet,
     element_order,
@@ -54,6 +56,10 @@ UNTRACKED_METADATA: Final = frozenset(
 _SORTED: Final = orjson.OPT_SORT_KEYS
 # Made once: a union written where it is used is made anew each time.
 _CONTAINERS: Final = (dict, list)
+_CONTAINER_TYPES: Final = frozenset(_CONTAINERS)
+# Longer lists of names are worked out each time: what clients choose must not fill the memory.
+_MAX_KNOWN_NAMES: Final = 32
+_MAX_KNOWN_LENGTH: Final = 2048
 
 
 class NotTyped(ValueError):
@@ -212,6 +218,8 @@ def everything(value: Any, schema: Schema | None) -> FieldSet:
     if isinstance(value, dict):
         if not value or not is_granular_map(schema):
             return {}
+        if _CONTAINER_TYPES.isdisjoint(map(type, value.values())):
+            return _flat_map(tuple(value))
         node: FieldSet = {".": {}}
         for name in sorted(value):
             member = value[name]
@@ -231,31 +239,93 @@ def everything(value: Any, schema: Schema | None) -> FieldSet:
     return {}
 
 
-def fields_beyond(blank: Mapping[str, Any], new: Object, schema: Schema | None) -> FieldSet:
-    """Return the fields of *new* that *blank*, a bare outline of it, does not have.
+def _flat_map(names: tuple[str, ...]) -> FieldSet:
+    """Return the node of a map that holds no map or list: labels, data, a reference.
 
-    The same as what ``compare`` finds added or modified; most creates need nothing else.
+    Objects of one maker have the same names in the same order. Sets are never changed, so that
+    all may share one node.
     """
-    return _beyond(blank, _tracked(new), schema)
+    few = len(names) <= _MAX_KNOWN_NAMES and sum(map(len, names)) <= _MAX_KNOWN_LENGTH
+    return _known_map(names) if few else _new_map(names)
+
+
+def _new_map(names: tuple[str, ...]) -> FieldSet:
+    return {".": {}, **{f"f:{name}": {} for name in sorted(names)}}
+
+
+_known_map = lru_cache(maxsize=512)(_new_map)
+
+
+def fields_of_new(new: Object, schema: Schema | None) -> FieldSet:
+    """Return the fields of *new* that a blank object of its type does not have.
+
+    The same as what ``compare`` with that finds added or modified; most creates need nothing else.
+    """
+    blank = blank_for(schema)
+    if schema is None:
+        return _beyond(blank, _tracked(new), schema)
+    node: FieldSet = {}
+    tracked = _tracked(new)
+    for name in sorted(tracked):
+        value = tracked[name]
+        below: FieldSet | None = {}
+        if name in blank or isinstance(value, _CONTAINERS):
+            below = _known_member(name, value, blank, schema)
+        if below is not None:
+            node["f:" + name] = below
+    return node
+
+
+# By the schema of the object, the name and the JSON of the member. Many objects are made from one
+# template, and their specs have the same fields.
+_KNOWN_MEMBERS: Final[WeightedCache[tuple[Schema, str, bytes], tuple[FieldSet | None]]] = (
+    WeightedCache(4 * 1024 * 1024)
+)
+_MAX_KNOWN_BYTES: Final = 16 * 1024
+
+
+def _known_member(
+    name: str, value: Any, blank: Mapping[str, Any], schema: Schema
+) -> FieldSet | None:
+    if type(value) is not dict or _CONTAINER_TYPES.isdisjoint(map(type, value.values())):
+        return _member_beyond(name, value, blank, schema)
+    try:
+        text = orjson.dumps(value)
+    except TypeError:
+        return _member_beyond(name, value, blank, schema)
+    key = (schema, name, text)
+    known = _KNOWN_MEMBERS.get(key)
+    if known is None:
+        known = (_member_beyond(name, value, blank, schema),)
+        if len(text) <= _MAX_KNOWN_BYTES:
+            # A set of fields takes some times as much as the text it was made of.
+            _KNOWN_MEMBERS.put(key, known, 5 * len(text))
+    return known[0]
 
 
 def _beyond(blank: Mapping[str, Any], new: Object, schema: Schema | None) -> FieldSet:
     node: FieldSet = {}
     for name in sorted(new):
-        value = new[name]
-        child = schema.child(name) if schema is not None else None
-        before = blank.get(name, MISSING)
-        if before is MISSING:
-            node["f:" + name] = everything(value, child)
-        elif isinstance(value, dict) and isinstance(before, dict) and is_granular_map(child):
-            if below := _beyond(before, value, child):
-                node["f:" + name] = below
-        else:
-            added, modified, _ = _compare(before, value, child)
-            found = [nodes for nodes in (added, modified) if nodes is not None]
-            if found:
-                node["f:" + name] = found[0] if len(found) == 1 else union(*found)
+        below = _member_beyond(name, new[name], blank, schema)
+        if below is not None:
+            node["f:" + name] = below
     return node
+
+
+def _member_beyond(
+    name: str, value: Any, blank: Mapping[str, Any], schema: Schema | None
+) -> FieldSet | None:
+    """Return the node of one member; None where there is nothing that *blank* has not."""
+    child = schema.child(name) if schema is not None else None
+    before = blank.get(name, MISSING)
+    if before is MISSING:
+        return everything(value, child)
+    if isinstance(value, dict) and isinstance(before, dict) and is_granular_map(child):
+        return _beyond(before, value, child) or None
+    added, modified, _ = _compare(before, value, child)
+    if added is None or modified is None:
+        return added if modified is None else modified
+    return union(added, modified)
 
 
 def compare(old: Object, new: Object, schema: Schema | None) -> Comparison:

@@ -53,8 +53,8 @@ from skerry.logic.machinery.apply.typed import (
     Comparison,
     NotTyped,
     compare,
-    fields_beyond,
     fields_of,
+    fields_of_new,
 )
 
 _UNTRACKED: FieldSet = {
@@ -142,9 +142,11 @@ def track_update(
     the schema (stored before the schema was) ownership stays as it was.
     """
     write = Write(**terms).rooted()
+    if live is None:
+        return _first_entries(new, write)
     stored: list[dict[str, Any]] | None = _managed_fields(live)
     managed = _sent_or_stored(live, new, write)
-    if live is not None and not managed:
+    if not managed:
         return None
     try:
         result = _updated(live, new, managed, write)
@@ -155,19 +157,25 @@ def track_update(
     return encoded(capped(result)) or None
 
 
+def _first_entries(new: Object, write: Write) -> list[dict[str, Any]] | None:
+    """Return the managedFields of a new object; whatever a client sends of them is forgotten."""
+    try:
+        return encoded(_created(new, write)) or None
+    except NotTyped:
+        return None
+
+
 def _managed_fields(obj: Object | None) -> Any:
     metadata = (obj or {}).get("metadata")
     return metadata.get("managedFields") if isinstance(metadata, dict) else None
 
 
-def _sent_or_stored(live: Object | None, new: Object, write: Write) -> Managed:
+def _sent_or_stored(live: Object, new: Object, write: Write) -> Managed:
     """Return the entries to start from.
 
     Clients may rewrite managedFields, or reset them, but not through a subresource; those that
     leave them out or send nonsense mean no harm and get what is stored.
     """
-    if live is None:
-        return {}
     stored, sent = _managed_fields(live), _managed_fields(new)
     if write.subresource or sent is None or sent is stored or sent == stored:
         return _stored(stored)
@@ -186,10 +194,8 @@ def _stored(entries: Any) -> Managed:
         return {}
 
 
-def _updated(live: Object | None, new: Object, managed: Managed, write: Write) -> Managed:
+def _updated(live: Object, new: Object, managed: Managed, write: Write) -> Managed:
     """Return ownership after an update; *managed* itself if it is the same."""
-    if live is None:
-        return _created(new, write)
     comparison = _filtered(compare(live, new, write.schema), write, new)
     if comparison.same:
         return managed
@@ -205,7 +211,7 @@ def _updated(live: Object | None, new: Object, managed: Managed, write: Write) -
 
 def _created(new: Object, write: Write) -> Managed:
     """Return ownership of what did not exist: its maker's, but for what any such object has."""
-    fields = fields_beyond(blank_for(write.schema), new, write.schema)
+    fields = fields_of_new(new, write.schema)
     if reset := _reset_fields(write, new):
         fields = recursive_difference(fields, reset)
     if not fields:
@@ -315,7 +321,7 @@ def _described(obj: Object, write: Write) -> str:
 def _before_first_apply(live: Object, write: Write) -> Managed:
     """Return ownership of an object nobody tracked: it belongs to whoever made it so far."""
     by_nobody = replace(write, manager=BEFORE_FIRST_APPLY)
-    return _updated(None, live, {}, by_nobody)
+    return _created(live, by_nobody)
 
 
 def _apply(

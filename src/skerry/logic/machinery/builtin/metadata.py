@@ -61,7 +61,8 @@ def validate_metadata(
     metadata: Mapping[str, Any] = obj.get("metadata") or {}
     if old is None:
         errors = _identity_errors(metadata, namespaced, check_name)
-        errors += _finalizer_errors(metadata.get("finalizers") or ())
+        if finalizers := metadata.get("finalizers"):
+            errors += _finalizer_errors(finalizers)
     else:
         errors = _change_errors(metadata, old.get("metadata") or {})
     for name, (limit, check) in _MEMBERS.items():
@@ -90,10 +91,11 @@ def _identity_errors(
         errors += each("metadata.generateName", prefix, check_name(masked))
     if not name:
         errors.append(FieldError.required("metadata.name", "name or generateName is required"))
-    else:
-        errors += each("metadata.name", name, check_name(name))
+    elif wrong := check_name(name):
+        errors += each("metadata.name", name, wrong)
     errors += _namespace_errors(metadata.get("namespace") or "", namespaced)
-    errors += non_negative(metadata.get("generation"), "metadata.generation")
+    if generation := metadata.get("generation"):
+        errors += non_negative(generation, "metadata.generation")
     return errors
 
 
@@ -103,7 +105,8 @@ def _namespace_errors(namespace: str, namespaced: bool) -> Errors:
         return [FieldError.forbidden("metadata.namespace", text)] if namespace else []
     if not namespace:
         return [FieldError.required("metadata.namespace")]
-    return each("metadata.namespace", namespace, dns1123_label(namespace))
+    wrong = dns1123_label(namespace)
+    return each("metadata.namespace", namespace, wrong) if wrong else []
 
 
 def annotation_errors(annotations: Mapping[str, str], path: str = "metadata.annotations") -> Errors:
@@ -212,9 +215,24 @@ def _added_finalizer_errors(new: Sequence[str] | None, old: Sequence[str] | None
     return [FieldError.forbidden("metadata.finalizers", text)]
 
 
+def _is_managed(entry: Mapping[str, Any]) -> bool:
+    """Tell whether nothing is wrong with an entry at first sight, as with those we make."""
+    manager = entry.get("manager") or ""
+    return (
+        entry.get("operation") in _MANAGED_OPERATIONS
+        and entry.get("fieldsType") == "FieldsV1"
+        and not entry.get("subresource")
+        and manager.isascii()
+        and manager.isprintable()
+        and len(manager) <= MAX_MANAGER_LENGTH
+    )
+
+
 def _managed_errors(managed: Sequence[Mapping[str, Any]]) -> Errors:
     errors: Errors = []
     for index, entry in enumerate(managed):
+        if _is_managed(entry):
+            continue
         path = f"metadata.managedFields[{index}]"
         operation = entry.get("operation") or ""
         if operation not in _MANAGED_OPERATIONS:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import parsed
+from skerry.logic.machinery.builtin.known_specs import KnownSpecs, essence_of
 from skerry.logic.machinery.builtin.rules import member
 from skerry.logic.machinery.quantity import QuantityError
 
@@ -53,7 +54,18 @@ _NO_POD = "a null labelSelector results in matching no pod"
 
 def pod_warnings(pod: Object) -> list[str]:
     """Return the warnings a pod earns."""
-    return list(_warnings(pod.get("metadata") or {}, pod.get("spec") or {}, ""))
+    metadata = pod.get("metadata") or {}
+    # Annotations earn warnings as well.
+    essence = b"" if metadata.get("annotations") else essence_of(pod)
+    if _SILENT.has(essence):
+        return []
+    found = list(_warnings(metadata, pod.get("spec") or {}, ""))
+    if not found:
+        _SILENT.add(essence)
+    return found
+
+
+_SILENT: Final = KnownSpecs()
 
 
 def template_warnings(template: Object, path: str) -> list[str]:

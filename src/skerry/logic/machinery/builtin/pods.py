@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import parsed
+from skerry.logic.machinery.builtin.known_specs import KnownSpecs, essence_of
 from skerry.logic.machinery.builtin.likeness import difference_text, same
 from skerry.logic.machinery.builtin.paths import address
 from skerry.logic.machinery.builtin.pod_defaults import default_pod, default_template
@@ -98,7 +99,20 @@ def _pod_errors(pod: Object) -> Errors:
     errors: Errors = []
     if annotations:
         errors += pod_annotation_errors(annotations, spec, "metadata.annotations")
-    errors += pod_spec_errors(spec, "spec", metadata.get("name") or "", is_pod=True)
+    essence = essence_of(pod)
+    if _VALID.has(essence):
+        return errors
+    wrong = _spec_errors(spec, metadata.get("name") or "")
+    if not wrong:
+        _VALID.add(essence)
+    return errors + wrong
+
+
+_VALID: Final = KnownSpecs()
+
+
+def _spec_errors(spec: Object, pod_name: str) -> Errors:
+    errors = pod_spec_errors(spec, "spec", pod_name, is_pod=True)
     if not spec.get("serviceAccountName"):
         errors += _token_errors(spec.get("volumes") or ())
     for group in ("containers", "initContainers"):

@@ -21,6 +21,7 @@ from skerry.logic.machinery.decoding.limits import (
 
 # Made once: a union written where it is used is made anew each time.
 _CONTAINERS: Final = (dict, list)
+_FEW: Final = 8
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
@@ -36,10 +37,23 @@ def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
             # The parser's way to say so; the text may be good.
             raise MemoryError from error
         raise DecodeError(str(error)) from error
-    # No text nests deeper than it has brackets; counting them costs nothing.
-    if body.count(b"{") + body.count(b"[") > limits.depth:
+    # No text nests deeper than it has brackets, each of which is closed again.
+    if len(body) > 2 * limits.depth and _brackets(body) > limits.depth:
         refuse_depth(document, limits)
     return document
+
+
+def _brackets(body: bytes) -> int:
+    """Return how often *body* opens a bracket: a few are found sooner than many are counted."""
+    count = 0
+    for bracket in (b"{", b"["):
+        at = body.find(bracket)
+        while at >= 0:
+            count += 1
+            if count > _FEW:
+                return body.count(b"{") + body.count(b"[")
+            at = body.find(bracket, at + 1)
+    return count
 
 
 def max_values(body: bytes) -> int:
