@@ -8,6 +8,7 @@ another process when there is much to compute (``server.offload``). Between ``dr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -23,7 +24,15 @@ from skerry.server.preparation import prepare
 from skerry.server.preparation.draft import Draft
 from skerry.server.preparation.parts import part_of
 from skerry.server.preparation.scaling import put, scale_of, wanted_replicas
-from skerry.server.request.body import as_object, decode_body, media_type, parse_json, parse_yaml
+from skerry.server.request.body import (
+    as_object,
+    decode_body,
+    is_json,
+    media_type,
+    parse_json,
+    parse_yaml,
+    require_encodable,
+)
 from skerry.server.request.call import Call
 from skerry.server.request.media import JSON_PATCH, MERGE_PATCH, STRATEGIC, unsupported
 from skerry.server.request.options import WriteOptions
@@ -73,13 +82,15 @@ class Mutation(msgspec.Struct, frozen=True):
     the desired one, or None when the live one is as desired, and may be called several times.
     ``resource_version`` is the version the request names, if any. ``tracked`` says that *mutate*
     sets managedFields itself, ``trusted`` that the change is the server's own, made of what is
-    valid already: there is nothing to default, to validate or to warn of.
+    valid already: there is nothing to default, to validate or to warn of. ``sparing`` says that it
+    leaves what it is given as it is and makes metadata of its own, so that nobody needs a copy.
     """
 
     mutate: Mutate
     resource_version: str = ""
     tracked: bool = False
     trusted: bool = False
+    sparing: bool = False
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -103,17 +114,16 @@ class Preparation:
 
     def create(self, call: Call, options: WriteOptions, _: str) -> Mutation:
         """Make the object anew."""
-        sent = self._sent(call, options, creating=True)
-        if sent["metadata"].get("generateName"):
-            draft = Draft(sent)
-            return Mutation(lambda _: draft.take())
-        return Mutation(lambda _: sent)
+        sent = partial(self._sent, call, options, creating=True)
+        draft = Draft(sent(), silently(call, sent))
+        return Mutation(lambda _: draft.take())
 
     def update(self, call: Call, options: WriteOptions, _: str) -> Mutation:
         """Replace the object."""
-        sent = self._sent(call, options, creating=False, named=True)
+        sending = partial(self._sent, call, options, creating=False, named=True)
+        sent = sending()
         wanted = sent["metadata"].get("resourceVersion") or ""
-        draft = Draft(sent)
+        draft = Draft(sent, silently(call, sending))
         resource = call.resource
         known = resource.custom or (call.group, resource.info.resource) in _CONDITIONAL
         conditional = not wanted and known
@@ -144,21 +154,35 @@ class Preparation:
 
     def apply(self, call: Call, options: WriteOptions, now: str) -> Mutation:
         """Merge a configuration of which the request's field manager owns the fields."""
-        lines: list[str] = []
-        applied = as_object(parse_yaml(call.request.body, repeated=lines))
-        if not applied.get("apiVersion") or not applied.get("kind"):
-            raise BadRequest("apiVersion and kind must be set in an applied configuration")
-        self.receive(call, applied, options, lines=lines, applied=True)
-        prepare.address(call, applied, creating=False)
-        draft = Draft(applied)
+        applied, named = self._applied(call, options)
+        anew = silently(call, lambda: self._applied(call, options)[0])
+        draft = Draft(applied, anew)
         terms = self.ownership(call, options, call.info.subresource, now)
         terms["resource"] = str(call.resource.info.group_resource)
 
         def mutate(live: LiveObject) -> Object | None:
             result = apply(live(), draft.take(), force=options.force, **terms)
+            if named and named != call.info.name:
+                raise prepare.misnamed(call, named)
             return result.object if result.changed else None
 
         return Mutation(mutate, tracked=True)
+
+    def _applied(self, call: Call, options: WriteOptions) -> tuple[Object, str]:
+        """Return the configuration in the body, received and addressed, and the name in it.
+
+        A name that is not the URL's is refused with what is made of it: conflicts come first.
+        """
+        lines: list[str] = []
+        applied = as_object(parse_yaml(call.request.body, repeated=lines))
+        if not applied.get("apiVersion") or not applied.get("kind"):
+            raise BadRequest("apiVersion and kind must be set in an applied configuration")
+        require_encodable(applied)
+        self.receive(call, applied, options, lines=lines, applied=True)
+        named = applied["metadata"].get("name") or ""
+        applied["metadata"]["name"] = call.info.name
+        prepare.address(call, applied, creating=False)
+        return applied, named
 
     def scale(self, call: Call, _: WriteOptions, __: str) -> Mutation:
         """Set the replicas."""
@@ -180,7 +204,11 @@ class Preparation:
         lines: list[str] = []
         media = request.headers.get("content-type", "")
         sent = decode_body(request.body, media, repeated=lines)
-        repeated = prepare.repeated_fields(request, sent, options)
+        repeated: Sequence[str] = ()
+        if is_json(media):
+            repeated = prepare.repeated_fields(request.body, sent, options)
+        else:
+            require_encodable(sent)
         self.receive(call, sent, options, repeated, lines=lines)
         if named and not sent["metadata"].get("name"):
             raise BadRequest(
@@ -225,10 +253,14 @@ class Preparation:
         if wanted and wanted != str(entry.revision):
             raise self._stale(call)
         resource = call.resource
-        new = mutation.mutate(lambda: self.live(call, entry))
+        if mutation.sparing:
+            old = self.live(call, entry)
+            new = mutation.mutate(lambda: old)
+        else:
+            new = mutation.mutate(lambda: self.live(call, entry))
+            old = self.live(call, entry) if new is not None else {}
         if new is None:
             return None
-        old = self.live(call, entry)
         named = (new.get("metadata") or {}).get("resourceVersion") or ""
         # A change may name the version it was made from; then that must still be the live one.
         if named and named != old["metadata"]["resourceVersion"]:
@@ -359,6 +391,18 @@ def _without_version(call: Call) -> Invalid:
 
 def _absent() -> None:
     return None
+
+
+def silently(call: Call, make: Callable[[], Object]) -> Callable[[], Object]:
+    """Return what does *make* again for a second try: the client was warned at the first."""
+
+    def again() -> Object:
+        before = len(call.warnings)
+        obj = make()
+        del call.warnings[before:]
+        return obj
+
+    return again
 
 
 def required(live: LiveObject) -> Object:

@@ -25,7 +25,7 @@ from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import declared_path, duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
 from skerry.server.preparation.parts import Part
-from skerry.server.request.body import JSON, decode_options, media_type
+from skerry.server.request.body import decode_options
 from skerry.server.request.call import Call
 from skerry.server.request.options import WriteOptions
 
@@ -74,13 +74,10 @@ def recognise(call: Call, obj: Object) -> None:
         raise BadRequest(f'{info.kind} in version "{info.version}": metadata: want an object')
 
 
-def repeated_fields(request: Request, obj: Object, options: WriteOptions) -> Sequence[str]:
-    """Return the fields that a body, decoded to *obj*, gives twice, where anybody wants to know."""
-    wanted = options.field_validation != "Ignore" and (
-        # Without a type a body is JSON, as it is decoded.
-        media_type(request.headers.get("content-type", "")) in ("", JSON)
-    )
-    return duplicate_keys(request.body, obj) if wanted else ()
+def repeated_fields(body: bytes, obj: Object, options: WriteOptions) -> Sequence[str]:
+    """Return the fields that a body of JSON, decoded to *obj*, gives twice, where anybody wants to
+    know."""
+    return duplicate_keys(body, obj) if options.field_validation != "Ignore" else ()
 
 
 def conform(
@@ -199,11 +196,15 @@ def address(call: Call, obj: Object, *, creating: bool) -> None:
     name = metadata.get("name") or ""
     if not creating and name != call.info.name:
         if name:
-            raise BadRequest(
-                f"the name of the object ({name}) does not match the name on the URL "
-                f"({call.info.name})"
-            )
+            raise misnamed(call, name)
         metadata["name"] = call.info.name
+
+
+def misnamed(call: Call, name: str) -> BadRequest:
+    """Return the refusal of an object that is called otherwise than the URL says."""
+    return BadRequest(
+        f"the name of the object ({name}) does not match the name on the URL ({call.info.name})"
+    )
 
 
 def begin_life(resource: Resource, obj: Object, now: str, uid: Callable[[], str]) -> None:
@@ -286,7 +287,7 @@ def _copy(name: str, source: dict[str, Any], target: dict[str, Any]) -> None:
 
 def drop_empty(metadata: dict[str, Any]) -> None:
     """Remove empty members, as Go's omitempty does, so that equal objects have equal bytes."""
-    for name in [n for n, v in metadata.items() if v is None or v in ("", {}, [])]:
+    for name in [n for n, v in metadata.items() if not v and (v is None or v in ("", {}, []))]:
         del metadata[name]
 
 

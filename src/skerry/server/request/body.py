@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import orjson
+
 from skerry.api.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from skerry.api.objects import Object
 from skerry.logic.machinery import protobuf
@@ -20,6 +22,7 @@ from skerry.logic.machinery.decoding.limits import DEFAULT_LIMITS
 from skerry.logic.machinery.schema import duplicate_keys
 
 JSON = "application/json"
+_PLAIN_JSON = frozenset(("", JSON))
 _YAML_TYPES = frozenset({"application/yaml", "text/yaml", "application/x-yaml"})
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 # Options of a delete, evictions, bindings, scales, reviews and requests for tokens are read on the
@@ -37,6 +40,19 @@ def media_type(content_type: str) -> str:
     return content_type.split(";", 1)[0].strip().lower()
 
 
+def is_json(content_type: str) -> bool:
+    """Tell whether a body is JSON, which it also is where nothing is said."""
+    return content_type in _PLAIN_JSON or media_type(content_type) in _PLAIN_JSON
+
+
+def require_encodable(obj: Object) -> None:
+    """Refuse an object of numbers that JSON has no form for, which YAML and protobuf can say."""
+    try:
+        orjson.dumps(obj)
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise BadRequest(f"the object provided cannot be encoded as JSON: {error}") from error
+
+
 def decode_body(
     body: bytes,
     content_type: str,
@@ -47,11 +63,11 @@ def decode_body(
 
     *repeated* is given a sentence for each key that YAML has twice in a mapping.
     """
-    media = media_type(content_type)
-    if media in ("", JSON):
+    if is_json(content_type):
         found = parse_json(body, limits)
         # As in Go, null is an object of which nothing was said.
         return {} if found is None else as_object(found)
+    media = media_type(content_type)
     if media in _YAML_TYPES:
         return as_object(parse_yaml(body, limits, repeated))
     if media == _PROTOBUF:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from skerry.api.errors import Forbidden, NotFound
-from skerry.api.keys import ObjectKey, type_prefix
+from skerry.api.keys import ObjectKey, object_path, type_prefix
 from skerry.logic.machinery.resource import ANY_IDENTITY, Resource
 from skerry.server.catalogue import TypeSet
 from skerry.server.http.message import Request
@@ -59,6 +59,13 @@ class Call(msgspec.Struct):
             self.namespace,
             name or self.info.name,
         )
+
+    def path(self, name: str = "") -> str:
+        """Return the same as text."""
+        info, resource = self.info, self.resource
+        namespace = info.namespace if resource.info.namespaced else ""
+        stored = (resource.stored_group, resource.storage_resource)
+        return object_path(*stored, info.cluster, namespace, name or info.name)
 
     @property
     def namespace(self) -> str:

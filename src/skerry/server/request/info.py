@@ -95,9 +95,11 @@ def _resource_info(
         subresource=subresource,
         namespace=namespace if resource != "namespaces" or name != namespace else name,
         name=name,
-        rest="/".join(rest[3:]),
-        selected_name=_selected(verb, query, "metadata.name"),
-        selected_node=_selected(verb, query, "spec.nodeName") if resource == "pods" else "",
+        rest="/".join(rest[3:]) if len(rest) > 3 else "",
+        selected_name=_selected(verb, query, "metadata.name") if query else "",
+        selected_node=_selected(verb, query, "spec.nodeName")
+        if query and resource == "pods"
+        else "",
     )
 
 

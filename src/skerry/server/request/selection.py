@@ -33,6 +33,8 @@ class Selection:
         names = [v for f, op, v in options.fields.terms if f == "metadata.name" and op != "!="]
         # A watch or list of one object, by its path or by the usual field selector.
         self.only_name: str = self._name or (names[0] if names else "")
+        # How the keys of such objects end: no name holds a slash.
+        self._ending = f"/{self.only_name}" if self.only_name else ""
         self.needs_object = any(
             field not in _METADATA_FIELDS for field, _, _ in options.fields.terms
         )
@@ -67,6 +69,10 @@ class Selection:
                 f'match label selector "{self._labels}", field selector "{self._fields}": '
                 f"field label not supported: {field}"
             )
+
+    def rules_out(self, key: str) -> bool:
+        """Tell whether the object with *key* is not meant, whatever is stored there."""
+        return not key.endswith(self._ending)
 
     def matches(
         self,

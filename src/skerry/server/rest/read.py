@@ -133,7 +133,7 @@ class Reader:
         """Answer with one object."""
         if call.request.query_string:
             await self.fresh_enough(call.request.query.get("resourceVersion", ""))
-        entry = await self._store.get(call.key().path())
+        entry = await self._store.get(call.path())
         if entry is None:
             raise call.not_found()
         # Those who are shown some objects only are in one group; asking further costs a GET a call.

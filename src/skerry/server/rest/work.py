@@ -7,6 +7,7 @@ with it is said before anything is looked up; a worker reads it with each task.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -90,11 +91,13 @@ class LocalWork:
 
         def suffix() -> str:
             generated.append(self._ids.suffix())
-            return generated[0]
+            return generated[-1]
 
         creation = Creation(self._now, self._ids.uid, suffix)
-        obj = self._preparation.drafted(self._call, self._options, self._mutation, creation)
-        return Drafted(Draft(obj), bool(generated))
+        draft = partial(
+            self._preparation.drafted, self._call, self._options, self._mutation, creation
+        )
+        return Drafted(Draft(draft(), draft), bool(generated))
 
     async def changed(self, entry: Entry, subresource: str) -> Changed | None:
         if self._call.resource.webhook is None:
@@ -153,8 +156,7 @@ class RemoteWork:
         self._owned = done.owned
         # To be heard takes a while, and so does being decoded.
         await asyncio.sleep(0)
-        draft = Draft(done.text)
-        draft.decode()
+        draft = Draft(loads(done.text), partial(loads, done.text))
         await asyncio.sleep(0)
         return Drafted(draft, done.generated)
 

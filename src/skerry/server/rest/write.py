@@ -197,7 +197,7 @@ class Writer:
             version = operation.obj["metadata"].get("resourceVersion", "")
             value = await work.finished(operation.obj, None, None, "") or b""
             await self._validate(operation, value, 0)
-            write = Write(call.key(name).path(), value, expected=0)
+            write = Write(call.path(name), value, expected=0)
             try:
                 revision = await self._commit(call, write, operation)
             except base.Conflict as conflict:

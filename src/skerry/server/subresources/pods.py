@@ -74,7 +74,8 @@ class BindingHandler:
             raise Invalid.of("", "Binding", call.info.name, [error])
         await self._judge.judge(asked, binding, dry_run=options.dry_run)
         # As in Kubernetes, whoever binds does not come to own the pod's node name.
-        mutation = Mutation(self._assignment(call, binding, str(node)), tracked=True, trusted=True)
+        assignment = self._assignment(call, binding, str(node))
+        mutation = Mutation(assignment, tracked=True, trusted=True, sparing=True)
         work = self._writer.own_work(call, options, mutation)
         await self._writer.change(call, options, work, subresource="binding")
         return Response(status=201, body=_SUCCESS)
@@ -85,15 +86,21 @@ class BindingHandler:
         def mutate(live: LiveObject) -> Object:
             pod = required(live)
             self._refuse(call, pod, metadata, node)
-            pod["spec"]["nodeName"] = node
-            if metadata.get("annotations"):
-                pod["metadata"].setdefault("annotations", {}).update(metadata["annotations"])
-            status = pod.setdefault("status", {})
+            known, status = pod["metadata"], pod.get("status") or {}
+            annotations = {
+                **(known.get("annotations") or {}),
+                **(metadata.get("annotations") or {}),
+            }
             scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
-            status["conditions"] = set_conditions(
+            conditions = set_conditions(
                 status.get("conditions") or (), [scheduled], rfc3339(self._clock.now())
             )
-            return pod
+            return {
+                **pod,
+                "metadata": {**known, "annotations": annotations} if annotations else {**known},
+                "spec": {**pod["spec"], "nodeName": node},
+                "status": {**status, "conditions": conditions},
+            }
 
         return mutate
 

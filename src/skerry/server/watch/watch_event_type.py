@@ -11,6 +11,8 @@ def watch_event_type(selection: Selection, change: Change) -> EventType | None:
     if selection.everything:
         return change.type()
     event = change.event
+    if selection.rules_out(event.key):
+        return None
     now = event.value is not None and selection.matches(
         event.value, event.revision, change.current, key=event.key, whole=change.object
     )

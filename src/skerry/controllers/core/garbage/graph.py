@@ -167,6 +167,10 @@ class Graph:
     def put(self, node: Node) -> set[NodeKey]:
         """Take in a new or changed node; returns what to look at."""
         old = self._nodes.pop(node.key, None)
+        if old is None and not node.owners and not node.deleting:
+            # Nearly every object: nothing depends on more than its being there.
+            self._plain[_packed(node.key)] = self._presence_of(node)
+            return set()
         touched = set(node.owner_keys())
         if old is not None:
             touched.update(old.owner_keys())
