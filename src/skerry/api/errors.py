@@ -173,6 +173,8 @@ class ApiError(Exception):
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.headers: dict[str, str] = dict(headers or {})
+        # What was noticed about the request besides.
+        self.warnings: list[str] = []
 
     def status(self) -> dict[str, Any]:
         """Return the ``v1`` Status object that tells a client of this failure."""

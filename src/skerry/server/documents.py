@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 
-from skerry.api.errors import NotAcceptable, NotFound
+from skerry.api.errors import NotAcceptable, NotFound, PageNotFound
 from skerry.api.kinds import GroupVersion
 from skerry.logic.machinery import discovery, openapi
 from skerry.logic.machinery.resource import Resource
@@ -101,7 +101,7 @@ class Documents:
         if len(parts) == 1:
             group = discovery.api_group(parts[0], types.resources)
             if group is None:
-                raise NotFound.path()
+                raise PageNotFound.path()
             return Response(body=dump(group))
         if len(parts) == 2:
             return self._resource_list(parts[0], parts[1], types, request)

@@ -234,6 +234,8 @@ class Engine:
                 answer.run = self.streams.guarded(rights, answer.run, answer.recheck)
         except ApiError as error:
             answer = error_answer(error, request.headers.get("accept", ""))
+            if error.warnings:
+                answer = with_warnings(answer, error.warnings)
             served = info is not None and self._serves(info, route)
         except StoreError as error:
             answer = error_answer(_store_failure(error))
@@ -295,10 +297,7 @@ class Engine:
             if answer is not None:
                 return answer
         if not info.is_resource:
-            visit = self._visit(info, route)
-            if visit is not None:
-                return await visit(Visit(request, info.cluster, user, types))
-            return await self._path(request, info, types, user)
+            return await self._path(request, info, types, user, route)
         resource = types.find(info.group, info.version, info.resource)
         if resource is None or (info.namespace and not _may_have_namespace(resource.info)):
             raise _nothing_at(info.path, types)
@@ -306,20 +305,19 @@ class Engine:
         call = Call(request, info, acting, resource, types, route.labels, route.visible, route.view)
         if info.verb in _CREATING:
             call.require = partial(self._require, user, info, route)
-        # A key without a name stands for what is about to be created there.
-        if (
-            route.named is not None
-            and (info.name or info.verb == "create")
-            and not route.named(call.key().path())
-        ):
-            raise call.not_found()
+        if route.named is not None:
+            _refuse_hidden(call, route.named)
         handler = self._handler(call)
-        if resource.webhook is None or self._conversions is None:
-            answer = await handler(call)
-        else:
-            answer = await self._conversions.run(call, lambda: handler(call))
-        if info.verb in _WRITES and request.headers.get("prefer") == _MINIMAL:
-            answer = _without_body(answer)
+        try:
+            if resource.webhook is None or self._conversions is None:
+                answer = await handler(call)
+            else:
+                answer = await self._conversions.run(call, lambda: handler(call))
+        except ApiError as error:
+            error.warnings = call.warnings
+            raise
+        if info.verb in _WRITES:
+            answer = _as_preferred(request, answer)
         return with_warnings(answer, call.warnings) if call.warnings else answer
 
     def _visit(self, info: RequestInfo, route: Route) -> ExtensionHandler | None:
@@ -340,8 +338,8 @@ class Engine:
             raise MethodNotAllowed
         if info.verb == "create" and (info.name or (resource.namespaced and not info.namespace)):
             raise MethodNotAllowed
-        if info.verb in ("update", "patch") and not info.name:
-            raise MethodNotAllowed
+        if info.verb in _CREATING and not info.name:
+            raise BadRequest("name must be provided") if call.resource.custom else MethodNotAllowed
         return self._handlers.verbs[info.verb]
 
     def _subresource_handler(self, call: Call) -> ResourceHandler:
@@ -361,8 +359,11 @@ class Engine:
         return handlers.verbs[info.verb]
 
     async def _path(
-        self, request: Request, info: RequestInfo, types: TypeSet, user: User
+        self, request: Request, info: RequestInfo, types: TypeSet, user: User, route: Route
     ) -> Answer:
+        visit = self._visit(info, route)
+        if visit is not None:
+            return await visit(Visit(request, info.cluster, user, types))
         path = info.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD") and self._reads_only(path, types):
             raise MethodNotAllowed
@@ -406,6 +407,13 @@ class Engine:
 def _may_have_namespace(info: ResourceInfo) -> bool:
     """Tell whether a path to the type may name a namespace; that of Namespaces names itself."""
     return info.namespaced or (info.resource == "namespaces" and not info.group)
+
+
+def _refuse_hidden(call: Call, named: Callable[[str], bool]) -> None:
+    """Refuse an object that a view does not have."""
+    # A key without a name stands for what is about to be created there.
+    if (call.info.name or call.info.verb == "create") and not named(call.key().path()):
+        raise call.not_found()
 
 
 def _query(request: Request) -> dict[str, str]:
@@ -471,8 +479,11 @@ def _nothing_at(path: str, types: TypeSet) -> NotFound:
     return PageNotFound.path()
 
 
-def _without_body(answer: Answer) -> Answer:
-    """Return a success as its code alone; failures and streams are reported in full."""
+def _as_preferred(request: Request, answer: Answer) -> Answer:
+    """Return a success as its code alone to whoever prefers that; failures and streams are
+    reported in full."""
+    if request.headers.get("prefer") != _MINIMAL:
+        return answer
     if not isinstance(answer, Response) or answer.status >= 300:
         return answer
     applied = ("Preference-Applied", _MINIMAL)

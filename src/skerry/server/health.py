@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import PageNotFound
 from skerry.kit.log import Logger
 from skerry.server.http.message import Answer, Request, Response
 from skerry.wire.healthz import TEXT, WITHHELD, Checked, answer
@@ -86,7 +86,7 @@ class Health:
 async def _single(checks: Sequence[Check], name: str) -> Answer:
     check = next((check for check in checks if check.name == name), None)
     if check is None:
-        raise NotFound.path()
+        raise PageNotFound.path()
     try:
         await check.function()
     except Unhealthy as error:

@@ -21,7 +21,7 @@ TERMINATING = "create not allowed while custom resource definition is terminatin
 
 
 class DefinitionAdmission:
-    """Settles names, conditions and the clean-up finalizer of a definition as it is written."""
+    """Settles names and conditions of a definition as it is written."""
 
     def __init__(self, catalogue: Catalogue, clock: Clock) -> None:
         self._catalogue = catalogue
@@ -37,8 +37,6 @@ class DefinitionAdmission:
         if operation.verb == "DELETE":
             _set_terminating(obj, rfc3339(now))
             return
-        if operation.verb == "CREATE" and CLEANUP not in metadata.get("finalizers", []):
-            metadata.setdefault("finalizers", []).append(CLEANUP)
         # Also on writes to the status: whoever clears it does not stop the type being served.
         cluster = operation.call.info.cluster
         others = [

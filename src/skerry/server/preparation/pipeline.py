@@ -19,7 +19,7 @@ from skerry.kit.invariant import present
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.builtin.definitions import builtin_schema
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from skerry.server.codec import decode, encode
+from skerry.server.codec import decode, dump, encode
 from skerry.server.preparation import prepare
 from skerry.server.preparation.draft import Draft
 from skerry.server.preparation.parts import part_of
@@ -145,7 +145,7 @@ class Preparation:
                 self.receive(call, new, options)
             except BadRequest as error:
                 # The patch may well be what it should be; what it makes of the object is not.
-                wrong = FieldError.invalid("patch", encode(new).decode(), str(error))
+                wrong = FieldError.invalid("patch", dump(new).decode(), str(error))
                 raise Invalid.of("", "", "", [wrong]) from error
             prepare.address(call, new, creating=False)
             return new
@@ -306,7 +306,7 @@ class Preparation:
         applied: bool = False,
     ) -> None:
         """Take in an object at the version the request speaks and bring it to the stored one."""
-        prepare.recognise(call, obj)
+        prepare.recognise(call, obj, applied=applied)
         self._stamp.strip(obj)
         prepare.conform(call, obj, options, repeated, lines=lines, applied=applied)
 
@@ -415,19 +415,19 @@ def _patched_by(call: Call) -> Callable[[Object], Object]:
     media = media_type(call.request.headers.get("content-type", ""))
     if media not in (JSON_PATCH, MERGE_PATCH, STRATEGIC):
         raise unsupported(call)
+    schema = call.resource.schema
+    if media == STRATEGIC and call.resource.custom:
+        # A definition of a kind of Kubernetes', as workspaces may have, is patched like the kind.
+        known = builtin_schema(call.resource.info.gvk)
+        if known is None:
+            raise unsupported(call)
+        schema = known
     document: Any = parse_json(call.request.body)
     if media == JSON_PATCH:
         return lambda live: apply_json_patch(live, document)
     patch = {} if document is None and media == STRATEGIC else as_object(document)
     if media == MERGE_PATCH:
         return lambda live: as_object(apply_merge_patch(live, patch))
-    schema = call.resource.schema
-    if call.resource.custom:
-        # A definition of a kind of Kubernetes', as workspaces may have, is patched like the kind.
-        known = builtin_schema(call.resource.info.gvk)
-        if known is None:
-            raise unsupported(call)
-        schema = known
     return lambda live: apply_strategic_patch(live, patch, schema)
 
 

@@ -51,7 +51,7 @@ _TEXT = (str, type(None))
 TRIPPED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-def recognise(call: Call, obj: Object) -> None:
+def recognise(call: Call, obj: Object, *, applied: bool = False) -> None:
     """Check that *obj* is of the type the URL names; what it leaves unsaid, the URL says."""
     info = call.resource.info
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -60,6 +60,10 @@ def recognise(call: Call, obj: Object) -> None:
     if not isinstance(api_version, _TEXT) or not isinstance(kind, _TEXT):
         raise BadRequest("apiVersion and kind: want strings")
     if kind and kind != info.kind:
+        if call.resource.custom and api_version == info.api_version and not applied:
+            name = call.info.name or str((obj.get("metadata") or {}).get("name") or "")
+            wrong = FieldError.invalid("kind", kind, f"must be {info.kind}")
+            raise Invalid.of(call.group, kind, name, [wrong])
         version = GroupVersion.parse(api_version or "").version or info.version
         raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {info.kind}')
     if api_version and api_version != info.api_version:

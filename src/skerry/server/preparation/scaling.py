@@ -43,7 +43,8 @@ def _replicas(call: Call, scale: Object) -> int:
         replicas = 0
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise BadRequest(f"spec.replicas: {replicas!r}: want a whole number")
-    if replicas < 0:
+    # Those of custom kinds are judged with the object.
+    if replicas < 0 and not call.resource.custom:
         detail = "must be greater than or equal to 0"
         error = FieldError.invalid("spec.replicas", replicas, detail)
         raise Invalid.of("autoscaling", "Scale", call.info.name, [error])

@@ -20,7 +20,6 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-_TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 # Below a namespace these are subresources of the namespace itself, not resources in it.
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
@@ -49,6 +48,14 @@ class RequestInfo(msgspec.Struct, frozen=True, gc=False):
     @property
     def gvr(self) -> GroupVersionResource:
         return GroupVersionResource(self.group, self.version, self.resource)
+
+
+def truth(text: str | None) -> bool:
+    """Return what a boolean query parameter means, as Kubernetes reads it.
+
+    One that is named is meant, whatever it is set to, unless that is ``0`` or ``false``.
+    """
+    return text is not None and text != "0" and text.lower() != "false"
 
 
 def request_info(method: str, path: str, query: dict[str, str], cluster: str) -> RequestInfo:
@@ -123,7 +130,7 @@ def _verb(method: str, name: str, query: dict[str, str], *, watching: bool) -> s
     verb = _VERBS.get(method, method.lower())
     if verb == "get":
         # An object of its own is watched through the old prefix, or by a field selector.
-        if watching or (not name and query.get("watch", "") in _TRUE):
+        if watching or (not name and truth(query.get("watch"))):
             return "watch"
         if not name:
             return "list"

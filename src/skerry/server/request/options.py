@@ -14,6 +14,7 @@ from skerry.api.errors import BadRequest, FieldError, Gone, Invalid
 from skerry.kit.text import whole_number
 from skerry.logic.machinery.selectors import FieldSelector, Selector, SelectorError
 from skerry.server.http.message import Request
+from skerry.server.request.info import truth
 
 _FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("Background", "Foreground", "Orphan")
@@ -57,11 +58,6 @@ class ListOptions(msgspec.Struct, frozen=True):
     initial_events: bool | None = None
 
 
-def truth(text: str) -> bool:
-    """Return what a boolean query parameter means, as Go's ParseBool has it."""
-    return text in ("1", "t", "T", "true", "True", "TRUE")
-
-
 def write_options(request: Request, kind: str) -> WriteOptions:
     """Return the options of a create, update or patch; *kind* names them in errors."""
     query = request.query
@@ -84,7 +80,7 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         dry_run=dry_run,
         field_validation=validation or "Warn",
         field_manager=manager or manager_of(request),
-        force=truth(query.get("force", "")),
+        force=truth(query.get("force")),
     )
 
 
@@ -161,10 +157,10 @@ def list_options(request: Request) -> ListOptions:
         continue_remaining=remaining,
         continue_began=began,
         timeout_seconds=_timeout(query),
-        bookmarks=truth(query.get("allowWatchBookmarks", "")),
+        bookmarks=truth(query.get("allowWatchBookmarks")),
         initial_events=None if initial is None else truth(initial),
     )
-    _check(options, watching=truth(query.get("watch", "")), continued=bool(token))
+    _check(options, watching=truth(query.get("watch")), continued=bool(token))
     return options
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from skerry.server.http.message import Request
 from skerry.server.request.call import Call
-from skerry.server.request.options import truth
+from skerry.server.request.info import truth
 from skerry.server.response.negotiate import negotiate, negotiate_without_tables
 from skerry.server.response.representation import Representation
 
@@ -24,7 +24,7 @@ def representation(call: Call, now: Callable[[], datetime]) -> Representation:
         agree(accept),
         now,
         include_object=request.query.get("includeObject", ""),
-        pretty=truth(request.query.get("pretty", "")),
+        pretty=truth(request.query.get("pretty")),
     )
 
 
@@ -32,4 +32,4 @@ def _streams_state(request: Request) -> bool:
     """Tell whether a list is asked for as a watch: who reads one puts it together from objects."""
     query = request.query
     wanted = ("watch", "sendInitialEvents", "allowWatchBookmarks")
-    return all(truth(query.get(name, "")) for name in wanted)
+    return all(truth(query.get(name)) for name in wanted)

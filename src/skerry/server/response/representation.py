@@ -154,6 +154,9 @@ class Representation:
     def around(self, metadata: dict[str, Any], *, empty: bool) -> tuple[bytes, bytes, bytes]:
         """Return what stands before, between and after the items of a list."""
         name = self.list_field
+        if self._resource.custom and self._negotiated.shape == "object":
+            # Lists that no Go type stands behind say also that there is no next page.
+            metadata = {"continue": "", **metadata}
         document: dict[str, Any] = {**self._list_head(), "metadata": metadata}
         if self._negotiated.shape == "table":
             document = self._table([], metadata)

@@ -1,4 +1,4 @@
-"""What was noticed about a request that was served: ``Warning`` headers, which kubectl shows."""
+"""What was noticed about a request, served or refused: ``Warning`` headers, which kubectl shows."""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ from skerry.api.errors import Conflict, NotFound
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
+from skerry.server.admission.definitions import CLEANUP
 from skerry.server.admission.operation import Admission, Operation, Validation
+from skerry.server.catalogue import CRD_GROUP
 from skerry.server.codec import decode, encode
 from skerry.server.conversion import completed
 from skerry.server.http.message import Answer, Response
@@ -116,9 +118,9 @@ class Deleter:
 
     async def collection(self, call: Call) -> Answer:
         """Answer a DELETE of a collection: each object in it that the selectors mean."""
-        options = self._options(call)
         listing = list_options(call.request)
         selection = Selection(call, listing)
+        options = self._options(call)
         shown = self._reader.representation(call)
         items: list[tuple[bytes, int]] = []
         revision = 0
@@ -208,14 +210,22 @@ class Deleter:
         finalizers = _finalizers(
             metadata.get("finalizers") or [], options.propagation, orphans=_orphans(call)
         )
+        if _is_definition(obj) and "deletionTimestamp" not in metadata:
+            finalizers = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
         if finalizers:
             metadata["finalizers"] = finalizers
         else:
             metadata.pop("finalizers", None)
         grace = self._grace(call, options, obj)
         if not finalizers and grace == 0 and not _held_by_kind(obj):
+            if call.resource.grace_seconds(obj) is not None:
+                # Whoever reads the answer sees that no time was left.
+                self._mark_deleted(metadata, 0)
             return True
         self._mark_deleted(metadata, grace)
+        if obj["kind"] == "Namespace" or _is_definition(obj):
+            # They go when they are empty, which is no matter of time.
+            metadata.pop("deletionGracePeriodSeconds", None)
         if obj["kind"] == "Namespace":
             obj.setdefault("status", {})["phase"] = "Terminating"
         return None if metadata == before else False
@@ -269,6 +279,12 @@ def _finalizers(present: list[str], propagation: str | None, *, orphans: bool) -
     if propagation == "Foreground":
         return [*kept, FOREGROUND]
     return kept
+
+
+def _is_definition(obj: Object) -> bool:
+    """Tell whether *obj* is a type, which keeps a finalizer until its objects are gone."""
+    group, _, _ = str(obj["apiVersion"]).partition("/")
+    return obj["kind"] == "CustomResourceDefinition" and group == CRD_GROUP
 
 
 def _held_by_kind(obj: Object) -> bool:

@@ -74,6 +74,7 @@ class AccessReviews:
     def _decided(
         self, call: Call, review: Object, user: User, namespace: str, *, deep: bool = False
     ) -> Answer:
+        _refuse_invalid(call, review.get("spec") or {}, myself=user is call.user)
         attributes = _attributes(call, review, namespace)
         if deep:
             attributes = replace(attributes, deep=True)
@@ -123,11 +124,6 @@ def _subject(call: Call, review: Object) -> User:
     their qualified names.
     """
     spec = review.get("spec") or {}
-    if not spec.get("user") and not spec.get("groups"):
-        error = FieldError.invalid(
-            "spec.user", "", "at least one of user or group must be specified"
-        )
-        raise Invalid.of(_AUTHORIZATION, review["kind"], "", [error])
     extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
     groups = tuple(spec.get("groups") or ())
     name, cluster = spec.get("user", ""), call.info.cluster
@@ -135,14 +131,27 @@ def _subject(call: Call, review: Object) -> User:
     return User(name, spec.get("uid", ""), groups, extra, home)
 
 
+def _refuse_invalid(call: Call, spec: Object, *, myself: bool) -> None:
+    """Raise unless a review asks about one thing and, but for who asks, about somebody."""
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    errors = []
+    if resource and path:
+        detail = "cannot be specified in combination with resourceAttributes"
+        errors.append(FieldError.invalid("spec.nonResourceAttributes", path, detail))
+    if not resource and not path:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        errors.append(FieldError.invalid("spec.resourceAttributes", None, detail))
+    if not myself and not spec.get("user") and not spec.get("groups"):
+        detail = "at least one of user or group must be specified"
+        errors.append(FieldError.invalid("spec.user", "", detail))
+    if errors:
+        raise Invalid.of(_AUTHORIZATION, call.kind, "", errors)
+
+
 def _attributes(call: Call, review: Object, namespace: str) -> Attributes:
     spec = review.get("spec") or {}
     resource: Object = spec.get("resourceAttributes") or {}
     path: Object = spec.get("nonResourceAttributes") or {}
-    if bool(resource) == bool(path):
-        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        error = FieldError.invalid("spec.resourceAttributes", resource or None, detail)
-        raise Invalid.of(_AUTHORIZATION, call.kind, "", [error])
     cluster = call.info.cluster
     if path:
         return Attributes(cluster=cluster, verb=path.get("verb", ""), path=path.get("path", ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skerry.api.objects import Object
+from tests.kit.machinery.crds import cron_tab
 from tests.kit.server.harness import Reply, Server, serving
 from tests.kit.server.objects import CORE, config_map, deployment, pod, service
 from tests.kit.sim.loop import virtual
@@ -271,3 +272,43 @@ async def test_a_namespace_waits_for_its_finalizer_and_takes_nothing_new() -> No
         nowhere = await server.create("/api/v1/namespaces/n/configmaps", config_map("c"))
         assert nowhere.status == 404
         assert nowhere.body["message"] == 'namespaces "n" not found'
+
+
+@virtual
+async def test_a_namespace_is_given_no_time() -> None:
+    async with serving() as server:
+        await server.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
+        for _ in range(2):
+            gone = (await server.delete("/api/v1/namespaces/n")).body["metadata"]
+            assert "deletionTimestamp" in gone
+            assert "deletionGracePeriodSeconds" not in gone
+
+
+@virtual
+async def test_a_definition_has_its_finalizer_from_its_deletion_on() -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with serving() as server:
+        made = (await server.create(path, cron_tab())).body
+        assert "finalizers" not in made["metadata"]
+        name = f"{path}/{made['metadata']['name']}"
+        gone = (await server.delete(name)).body["metadata"]
+        assert gone["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+        assert "deletionGracePeriodSeconds" not in gone
+
+
+@virtual
+async def test_a_pod_that_goes_at_once_shows_that_no_time_was_left() -> None:
+    async with serving() as server:
+        await with_account(server)
+        await server.create(PODS, pod("p"))
+        gone = (await server.delete(f"{PODS}/p")).body["metadata"]
+        assert gone["deletionGracePeriodSeconds"] == 0
+        assert "deletionTimestamp" in gone
+
+
+@virtual
+async def test_a_refused_delete_carries_its_warnings() -> None:
+    async with serving() as server:
+        refused = await server.delete("/apis/batch/v1/namespaces/default/jobs/absent")
+        assert refused.status == 404
+        assert refused.warnings[0].startswith('299 - "child pods are preserved by default')

@@ -35,6 +35,18 @@ async def test_merge_patches_set_and_remove() -> None:
 
 
 @virtual
+async def test_a_patch_that_makes_no_such_object_shows_what_it_would_be() -> None:
+    async with serving() as server:
+        await server.create(MAPS, config_map("c", a="1"))
+        other = [{"op": "replace", "path": "/kind", "value": "Other"}]
+        refused = await server.patch(f"{MAPS}/c", other, "json")
+        assert refused.status == 422
+        shown = refused.body["message"]
+        assert '"" is invalid: patch: Invalid value: "{\\"' in shown, "JSON, as clients write it"
+        assert "\x00" not in shown, "nothing of how it is stored"
+
+
+@virtual
 async def test_json_patches_act_in_order_or_not_at_all() -> None:
     async with serving() as server:
         await server.create(MAPS, config_map("c", a="1"))
@@ -303,3 +315,15 @@ async def test_json_without_a_type_is_searched_for_keys_given_twice() -> None:
         reply = await server.create(f"{MAPS}?fieldValidation=Strict", body, content_type="")
         assert reply.status == 400
         assert reply.body["message"].endswith('strict decoding error: duplicate field "data.a"')
+
+
+@virtual
+async def test_conflicts_come_before_a_name_that_is_not_the_urls() -> None:
+    async with serving() as server:
+        await server.create(f"{MAPS}?fieldManager=other", config_map("c", a="1"))
+        named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "another"}}
+        taking = {**named, "data": {"a": "2"}}
+        assert (await applied(server, f"{MAPS}/c", named)).status == 400
+        assert (await applied(server, f"{MAPS}/c", taking)).status == 409
+        # Whatever force is set to, it is meant.
+        assert (await applied(server, f"{MAPS}/c", taking, more="&force=maybe")).status == 400

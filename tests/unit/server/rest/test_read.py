@@ -15,7 +15,7 @@ from skerry.kit.metrics import Counter
 from tests.kit.server.clock import HandClock
 from tests.kit.server.conversions import DEFINITIONS, V1, cars
 from tests.kit.server.harness import Server, serving
-from tests.kit.server.objects import CORE, config_map, deployment, pod
+from tests.kit.server.objects import CORE, config_map, definition, deployment, pod
 from tests.kit.sim.loop import run_virtual, virtual
 
 MAPS = f"{CORE}/configmaps"
@@ -367,3 +367,12 @@ async def test_lists_that_a_cache_may_answer_are_counted_by_type() -> None:
         await server.get(f"{deployments}?resourceVersion=0")
     prefixes = ("/core/configmaps", "/ex.io/cars/customresources", "/apps/deployments")
     assert [counter.value((prefix, "")) for prefix in prefixes] == [1, 1, 1]
+
+
+@virtual
+async def test_lists_of_custom_kinds_say_that_there_is_no_next_page() -> None:
+    async with serving() as server:
+        await server.create(DEFINITIONS, definition())
+        things = await server.get("/apis/example.org/v1/namespaces/default/things")
+        assert things.body["metadata"]["continue"] == ""
+        assert "continue" not in (await server.get(MAPS)).body["metadata"]

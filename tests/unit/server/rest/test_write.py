@@ -492,3 +492,15 @@ async def test_a_version_is_refused_on_a_create_and_kept_on_a_rehearsal_of_one()
         plain = {"metadata": {"name": "c"}}
         shown = await server.create(f"{MAPS}?dryRun=All", plain, headers=table)
         assert shown.body["metadata"] == {}, "it has no version yet"
+
+
+@virtual
+async def test_a_custom_object_of_another_kind_is_refused_by_its_name() -> None:
+    async with serving() as server:
+        await server.create(DEFINITIONS, definition())
+        things = "/apis/example.org/v1/namespaces/default/things"
+        refused = await server.create(things, {**thing("t"), "kind": "Other"})
+        assert refused.status == 422
+        assert refused.body["message"].startswith('Other.example.org "t" is invalid: kind: ')
+        refused = await server.put(things, thing("t"))
+        assert (refused.status, refused.body["message"]) == (400, "name must be provided")

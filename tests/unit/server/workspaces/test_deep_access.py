@@ -153,6 +153,23 @@ async def test_masters_ask_rbac_alone_by_a_header(hub: Hub) -> None:
 
 
 @in_hub
+async def test_a_review_says_all_that_is_wrong_with_it(hub: Hub) -> None:
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {}}
+    reply = await hub.ask("kcp-admin", "POST", f"/clusters/root{REVIEWS}", review)
+    assert reply.status == 422
+    fields = [cause["field"] for cause in reply.body["details"]["causes"]]
+    assert fields == ["spec.resourceAttributes", "spec.user"]
+    both = {
+        "user": "a",
+        "resourceAttributes": {"verb": "get"},
+        "nonResourceAttributes": {"path": "/"},
+    }
+    reply = await hub.ask("kcp-admin", "POST", f"/clusters/root{REVIEWS}", {**review, "spec": both})
+    [cause] = reply.body["details"]["causes"]
+    assert cause["field"] == "spec.nonResourceAttributes"
+
+
+@in_hub
 async def test_a_deep_review_knows_no_policy_of_exporters(hub: Hub) -> None:
     await shop(hub, group("system:authenticated"), maximalPermissionPolicy={"local": {}})
     mine = await home(hub, "alice")

@@ -161,6 +161,7 @@ def _lease_errors(lease: Object) -> Errors:
 
 
 def _default_priority(priority: Object) -> None:
+    absent(priority, "value", 0)
     if not priority.get("preemptionPolicy"):
         priority["preemptionPolicy"] = "PreemptLowerPriority"
 
@@ -260,7 +261,7 @@ def _api_service_names(obj: Object) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     group, version = spec.get("group") or "", spec.get("version") or ""
     wanted, name = f"{version}.{group}", obj["metadata"].get("name") or ""
-    if name != wanted:
+    if name and name != wanted:
         why = f'must be `spec.version+"."+spec.group`: "{wanted}"'
         yield FieldError.invalid("metadata.name", name, why)
     if not group and version != "v1":

@@ -11,7 +11,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.batch import job_spec_errors
 from skerry.logic.machinery.builtin.pod_defaults import default_template
-from skerry.logic.machinery.builtin.pod_warnings import template_warnings
+from skerry.logic.machinery.builtin.pod_warnings import name_warnings, template_warnings
 from skerry.logic.machinery.builtin.rules import (
     Errors,
     Rules,
@@ -132,7 +132,8 @@ def _prepare_cron_job(cron_job: Object) -> None:
 
 def _cron_job_warnings(cron_job: Object) -> list[str]:
     template = member(cron_job, "spec", "jobTemplate", "spec", "template") or {}
-    return template_warnings(template, "spec.jobTemplate.spec.template")
+    warnings = template_warnings(template, "spec.jobTemplate.spec.template")
+    return [*name_warnings(cron_job), *warnings]
 
 
 RULES: RuleTable = {

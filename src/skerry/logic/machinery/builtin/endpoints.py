@@ -14,6 +14,7 @@ from skerry.logic.machinery.builtin.rules import (
     Rules,
     RuleTable,
     absent,
+    child,
     each,
     immutable,
     one_of,
@@ -85,6 +86,8 @@ def _protocol_errors(protocol: str | None, path: str) -> Errors:
 
 
 def _default_slice(endpoint_slice: Object) -> None:
+    for endpoint in endpoint_slice.get("endpoints") or ():
+        child(endpoint, "conditions")
     for port in endpoint_slice.get("ports") or ():
         absent(port, "name", "")
         absent(port, "protocol", "TCP")

@@ -34,7 +34,7 @@ from skerry.logic.machinery.builtin.workload_parts import (
     count_errors,
     share_errors,
 )
-from skerry.logic.machinery.names import qualified_name
+from skerry.logic.machinery.names import path_segment, qualified_name
 from skerry.logic.machinery.quantity import Quantity
 from skerry.logic.machinery.selectors import label_selector_errors
 
@@ -350,5 +350,7 @@ RULES: RuleTable = {
         validate_create=_budget_errors,
         validate_update=lambda new, _: _budget_errors(new),
         validate_status=_budget_status_errors,
+        # Kubernetes has no other rule for these names than that a path must hold them.
+        check_name=path_segment,
     ),
 }

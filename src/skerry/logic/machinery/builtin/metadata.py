@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from skerry.api.errors import FieldError
+from skerry.api.errors import FieldError, shown
 from skerry.api.kinds import GroupResource, GroupVersion
 from skerry.api.objects import Object
 from skerry.logic.machinery.apply.managed import MAX_ENTRIES
@@ -32,6 +32,7 @@ _FIXED = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+_CONFLICTS = "to avoid accidental conflicts with other finalizer writers"
 _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 # Groups whose kinds take finalizers of any name; so do the Events of the core group.
 _LAX_GROUPS = frozenset(
@@ -171,6 +172,21 @@ def _finalizer_errors(finalizers: Sequence[str]) -> Errors:
 def takes_any_finalizer(kind: GroupResource) -> bool:
     """Tell whether objects of a built-in kind may have finalizers of any name."""
     return kind.group in _LAX_GROUPS or kind == GroupResource("", "events")
+
+
+def finalizer_warnings(finalizers: Sequence[str]) -> list[str]:
+    """Return warnings of *finalizers* that are neither qualified by a domain nor Kubernetes' own.
+
+    For custom kinds, of which such ones are taken.
+    """
+    warnings: list[str] = []
+    for name in finalizers:
+        found = qualified_name(name)
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in name else ""
+            found.append(f"prefer a domain-qualified finalizer name{path} {_CONFLICTS}")
+        warnings += [f"metadata.finalizers: {shown(name)}: {text}" for text in found]
+    return warnings
 
 
 def unqualified_finalizer_errors(finalizers: Sequence[str]) -> Errors:

@@ -9,6 +9,7 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.amounts import parsed
 from skerry.logic.machinery.builtin.known_specs import KnownSpecs, essence_of
 from skerry.logic.machinery.builtin.rules import member
+from skerry.logic.machinery.names import dns1123_label
 from skerry.logic.machinery.quantity import QuantityError
 
 _GONE_VOLUMES = {
@@ -55,17 +56,27 @@ _NO_POD = "a null labelSelector results in matching no pod"
 def pod_warnings(pod: Object) -> list[str]:
     """Return the warnings a pod earns."""
     metadata = pod.get("metadata") or {}
+    named = name_warnings(pod, "the Pod's hostname")
     # Annotations earn warnings as well.
     essence = b"" if metadata.get("annotations") else essence_of(pod)
     if _SILENT.has(essence):
-        return []
+        return named
     found = list(_warnings(metadata, pod.get("spec") or {}, ""))
     if not found:
         _SILENT.add(essence)
-    return found
+    return named + found
 
 
 _SILENT: Final = KnownSpecs()
+
+
+def name_warnings(obj: Object, use: str = "Pod names and hostnames") -> list[str]:
+    """Return a warning for a name that no host can bear."""
+    wrong = dns1123_label((obj.get("metadata") or {}).get("name") or "a")
+    if not wrong:
+        return []
+    why = "which can result in surprising behavior; a DNS label is recommended"
+    return [f"metadata.name: this is used in {use}, {why}: [{' '.join(wrong)}]"]
 
 
 def template_warnings(template: Object, path: str) -> list[str]:

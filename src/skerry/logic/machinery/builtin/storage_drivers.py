@@ -41,6 +41,18 @@ def _default_driver(driver: Object) -> None:
         spec["volumeLifecycleModes"] = ["Persistent"]
 
 
+def _validate_driver_update(new: Object, old: Object) -> Errors:
+    return [
+        error
+        # Kubernetes' word for the first is not the field's name.
+        for field, path in (
+            ("attachRequired", "spec.attachedRequired"),
+            ("volumeLifecycleModes", "spec.volumeLifecycleModes"),
+        )
+        for error in immutable(member(new, "spec", field), member(old, "spec", field), path)
+    ]
+
+
 def _validate_node(node: Object) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
@@ -107,6 +119,10 @@ def _validate_capacity_update(new: Object, old: Object) -> Errors:
     ]
 
 
+def _not_attached(attachment: Object) -> None:
+    absent(child(attachment, "status"), "attached", False)
+
+
 def _validate_attachment(attachment: Object) -> Errors:
     spec = attachment.get("spec") or {}
     attacher = spec.get("attacher") or ""
@@ -135,11 +151,15 @@ def _source_errors(source: _Raw) -> Errors:
 
 
 def _validate_attachment_update(new: Object, old: Object) -> Errors:
-    return immutable(new.get("spec"), old.get("spec"), "spec")
+    return _validate_attachment(new) + immutable(new.get("spec"), old.get("spec"), "spec")
 
 
 RULES: RuleTable = {
-    GroupResource(_GROUP, "csidrivers"): Rules(default=_default_driver, counts_generation=False),
+    GroupResource(_GROUP, "csidrivers"): Rules(
+        default=_default_driver,
+        validate_update=_validate_driver_update,
+        counts_generation=False,
+    ),
     GroupResource(_GROUP, "csinodes"): Rules(
         validate_create=_validate_node,
         validate_update=_validate_node_update,
@@ -152,7 +172,8 @@ RULES: RuleTable = {
         counts_generation=False,
     ),
     GroupResource(_GROUP, "volumeattachments"): Rules(
-        default=lambda attachment: absent(child(attachment, "status"), "attached", False),
+        default=_not_attached,
+        prepare_create=_not_attached,
         validate_create=_validate_attachment,
         validate_update=_validate_attachment_update,
         counts_generation=False,

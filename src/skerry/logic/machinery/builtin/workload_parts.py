@@ -8,7 +8,7 @@ from skerry.api.errors import FieldError
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.likeness import same
 from skerry.logic.machinery.builtin.pod_spec import template_errors
-from skerry.logic.machinery.builtin.pod_warnings import template_warnings
+from skerry.logic.machinery.builtin.pod_warnings import name_warnings, template_warnings
 from skerry.logic.machinery.builtin.rules import (
     Errors,
     immutable,
@@ -16,7 +16,7 @@ from skerry.logic.machinery.builtin.rules import (
     non_negative,
     unsupported,
 )
-from skerry.logic.machinery.names import dns1123_label, percent
+from skerry.logic.machinery.names import percent
 from skerry.logic.machinery.selectors import Selector, label_selector_errors
 
 MISMATCH = "`selector` does not match template `labels`"
@@ -160,12 +160,4 @@ def workload_warnings(obj: Object) -> list[str]:
 
 def named_workload_warnings(obj: Object) -> list[str]:
     """Return the warnings of the template, and one for a name no host can bear."""
-    wrong = dns1123_label(member(obj, "metadata", "name") or "a")
-    warnings = workload_warnings(obj)
-    if wrong:
-        text = (
-            "metadata.name: this is used in Pod names and hostnames, which can result in "
-            f"surprising behavior; a DNS label is recommended: [{' '.join(wrong)}]"
-        )
-        warnings.insert(0, text)
-    return warnings
+    return [*name_warnings(obj), *workload_warnings(obj)]

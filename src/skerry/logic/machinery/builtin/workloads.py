@@ -150,7 +150,9 @@ def _default_controller(controller: Object) -> None:
         metadata = child(controller, "metadata")
         if not metadata.get("labels"):
             metadata["labels"] = dict(labels)
-    _default_replica_set(controller)
+    absent(spec, "replicas", 1)
+    if spec.get("template") is not None:
+        default_template(spec)
 
 
 def _validate_controller(controller: Object) -> Errors:
@@ -173,6 +175,7 @@ def _validate_controller(controller: Object) -> Errors:
 
 def _default_stateful_set(stateful_set: Object) -> None:
     spec = child(stateful_set, "spec")
+    absent(spec, "serviceName", "")
     if not spec.get("podManagementPolicy"):
         spec["podManagementPolicy"] = "OrderedReady"
     strategy = child(spec, "updateStrategy")
@@ -466,6 +469,7 @@ RULES: RuleTable = {
         warnings=workload_warnings,
     ),
     GroupResource("apps", "controllerrevisions"): Rules(
+        default=lambda revision: absent(revision, "revision", 0),
         validate_create=_validate_revision,
         validate_update=_validate_revision_update,
         counts_generation=False,

@@ -22,12 +22,14 @@ from skerry.kit.caching import WeightedCache
 from skerry.logic.machinery import names
 from skerry.logic.machinery.api_versions import priority
 from skerry.logic.machinery.builtin.definitions import common_descriptions
+from skerry.logic.machinery.builtin.metadata import finalizer_warnings
 from skerry.logic.machinery.cel import check_rules, rules_of
 from skerry.logic.machinery.crd import definition
 from skerry.logic.machinery.crd.columns import columns_of, find_of, plain_text
 from skerry.logic.machinery.crd.conversion import webhook_of
 from skerry.logic.machinery.crd.definition import mapping, schema_of, sequence, spec_of, text
 from skerry.logic.machinery.crd.jsonpath import Find
+from skerry.logic.machinery.patch.values import go_type
 from skerry.logic.machinery.resource import Family, Resource, Scale
 from skerry.logic.machinery.schema import (
     apply_defaults,
@@ -37,6 +39,7 @@ from skerry.logic.machinery.schema import (
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SUBRESOURCE_VERBS = ("get", "patch", "update")
+_MAX_REPLICAS = 2**31 - 1
 _SCALE_KIND = GroupVersionKind("autoscaling", "v1", "Scale")
 # Errors after which rules would only stumble over the same thing.
 _BLOCKING = frozenset(
@@ -105,7 +108,8 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     }
-    rules = CustomRules(Schema(raw))
+    scale = _scale(version)
+    rules = CustomRules(Schema(raw), scale)
     return Resource(
         info=info,
         schema=_served_schema(raw, info, definitions),
@@ -113,12 +117,12 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         default=rules.default,
         validate_create=rules.create,
         validate_update=rules.update,
-        validate_status=rules.update,
+        validate_status=rules.update_status,
         warnings=_warnings(version, info),
         check_name=names.dns1123_subdomain,
         columns=columns_of(version),
         selectable_fields=_selectable(version),
-        scale=_scale(version),
+        scale=scale,
         custom=True,
         since=0 if _may_fill(own) or len(definition.versions_of(crd)) > 1 else None,
     )
@@ -145,21 +149,33 @@ def _may_fill(schema: Any) -> bool:
 class CustomRules:
     """Defaulting and validation of one schema's objects."""
 
-    __slots__ = ("_schema",)
+    __slots__ = ("_scale", "_schema")
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, scale: Scale | None = None) -> None:
         self._schema = schema
+        self._scale = scale
 
     def default(self, obj: Object) -> None:
         apply_defaults(self._schema, obj)
 
     def create(self, new: Object) -> list[FieldError]:
         errors = validate(self._schema, new)
+        if self._scale is not None:
+            errors += replicas_errors(new, self._scale.spec_replicas)
         return errors + self._rules(new, None, errors)
 
     def update(self, new: Object, old: Object) -> list[FieldError]:
         """Forgive what was wrong before and was not touched."""
+        return self._changed(new, old, "" if self._scale is None else self._scale.spec_replicas)
+
+    def update_status(self, new: Object, old: Object) -> list[FieldError]:
+        """Judge a change of the status alone."""
+        return self._changed(new, old, "" if self._scale is None else self._scale.status_replicas)
+
+    def _changed(self, new: Object, old: Object, replicas: str) -> list[FieldError]:
         errors = validate_update(self._schema, new, old)
+        if replicas:
+            errors += replicas_errors(new, replicas)
         return errors + self._rules(new, old, errors)
 
     def _rules(
@@ -168,6 +184,30 @@ class CustomRules:
         if any(error.type in _BLOCKING for error in errors):
             return [_UNCHECKED] if rules_of(self._schema) is not None else []
         return check_rules(self._schema, new, old)
+
+
+def replicas_errors(obj: Object, path: str) -> list[FieldError]:
+    """Refuse what a scale subresource could not show as a number of replicas."""
+    node: Any = obj
+    for name in path.split("."):
+        if node is None:
+            return []
+        if not isinstance(node, dict):
+            detail = f".{path} accessor error: {node} is of the type {go_type(node)}"
+            detail += ", expected map[string]interface{}"
+            return [FieldError.invalid(f".{path}", 0, detail)]
+        node = node.get(name)
+    if node is None:
+        return []
+    if type(node) is not int:
+        detail = f".{path} accessor error: {node} is of the type {go_type(node)}, expected int64"
+        return [FieldError.invalid(f".{path}", 0, detail)]
+    if node < 0:
+        return [FieldError.invalid(f".{path}", node, "should be a non-negative integer")]
+    if node > _MAX_REPLICAS:
+        detail = f"should be less than or equal to {_MAX_REPLICAS}"
+        return [FieldError.invalid(f".{path}", node, detail)]
+    return []
 
 
 def _info(crd: Raw, version: Raw) -> ResourceInfo:
@@ -228,12 +268,18 @@ def _served_schema(raw: Raw, info: ResourceInfo, definitions: Definitions | None
 
 
 def _warnings(version: Raw, info: ResourceInfo) -> Callable[[Object], Sequence[str]]:
-    """Warn of a deprecated version, in its own words if it has some."""
-    if not version.get("deprecated"):
-        return lambda _: ()
-    given = text(version.get("deprecationWarning"))
-    warning = given or f"{info.group}/{info.version} {info.kind} is deprecated"
-    return lambda _: (warning,)
+    """Warn of a deprecated version, in its own words if it has some, and of finalizers that
+    anybody could call so."""
+    deprecated: tuple[str, ...] = ()
+    if version.get("deprecated"):
+        given = text(version.get("deprecationWarning"))
+        deprecated = (given or f"{info.group}/{info.version} {info.kind} is deprecated",)
+
+    def warn(obj: Object) -> Sequence[str]:
+        finalizers = obj["metadata"].get("finalizers")
+        return (*deprecated, *finalizer_warnings(finalizers)) if finalizers else deprecated
+
+    return warn
 
 
 def _selectable(version: Raw) -> dict[str, Callable[[Object], str]]:

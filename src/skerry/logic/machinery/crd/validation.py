@@ -49,9 +49,12 @@ def validate_crd(crd: Raw, old: Raw | None = None) -> list[FieldError]:
     errors = [*_metadata(crd, old), *_spec(crd, old)]
     if old is not None:
         errors += _immutable(crd, old)
-    status = mapping(crd.get("status"))
-    errors += _names_form(mapping(status.get("acceptedNames")), "status.acceptedNames")
-    errors += _stored_versions(status.get("storedVersions"), crd)
+        # That of a new definition is the server's, made of the names above.
+        status = mapping(crd.get("status"))
+        errors += _names_form(mapping(status.get("acceptedNames")), "status.acceptedNames")
+        errors += _stored_versions(status.get("storedVersions"), crd)
+    elif not any(version.get("storage") for version in versions_of(crd)):
+        errors += _stored_versions((), crd)
     errors += _approval(crd, old)
     if spec_of(crd).get("preserveUnknownFields") and not (
         old is not None and spec_of(old).get("preserveUnknownFields")

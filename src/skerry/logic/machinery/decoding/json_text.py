@@ -36,7 +36,10 @@ def decode_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
         if "Not enough memory" in str(error):
             # The parser's way to say so; the text may be good.
             raise MemoryError from error
-        raise DecodeError(str(error)) from error
+        readable = _readable(body)
+        if readable is None:
+            raise DecodeError(str(error)) from error
+        return decode_json(readable, limits)
     # No text nests deeper than it has brackets, each of which is closed again.
     if len(body) > 2 * limits.depth and _brackets(body) > limits.depth:
         refuse_depth(document, limits)
@@ -54,6 +57,15 @@ def _brackets(body: bytes) -> int:
                 return body.count(b"{") + body.count(b"[")
             at = body.find(bracket, at + 1)
     return count
+
+
+def _readable(body: bytes) -> bytes | None:
+    """Return *body* with U+FFFD for what is not UTF-8, as Go reads it; None where all of it is."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return body.decode(errors="replace").encode()
+    return None
 
 
 def max_values(body: bytes) -> int:

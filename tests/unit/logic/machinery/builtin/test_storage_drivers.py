@@ -17,6 +17,11 @@ def fields(kind: str, obj: Object) -> list[str]:
     return [f"{each.field} {each.type}" for each in rules.validate_create(obj)]
 
 
+def changed(kind: str, new: Object, old: Object) -> list[str]:
+    rules = RULES[GroupResource("storage.k8s.io", kind)]
+    return [f"{each.field} {each.type}" for each in rules.validate_update(new, old)]
+
+
 def node(*drivers: Any) -> Object:
     return {"metadata": {"name": "n"}, "spec": {"drivers": list(drivers)}}
 
@@ -72,9 +77,8 @@ def test_capacity_is_of_a_class_and_stays_that_of_its_topology() -> None:
 def test_an_attachment_has_one_source(source: Object, wrong: list[str]) -> None:
     spec = {"attacher": "a.example.com", "nodeName": "n", "source": source}
     assert fields("volumeattachments", {"spec": spec}) == wrong
-    check = RULES[GroupResource("storage.k8s.io", "volumeattachments")].validate_update
-    assert check({"spec": spec}, {"spec": spec}) == []
-    assert check({"spec": spec}, {"spec": {**spec, "nodeName": "m"}})
+    assert changed("volumeattachments", {"spec": spec}, {"spec": spec}) == wrong
+    assert changed("volumeattachments", {"spec": spec}, {"spec": {**spec, "nodeName": "m"}})
 
 
 def test_a_driver_says_what_nobody_said_of_it() -> None:
@@ -88,3 +92,22 @@ def test_a_new_attachment_is_not_attached() -> None:
     kind = resource("volumeattachments", "storage.k8s.io")
     spec = {"attacher": "a.b", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
     assert created(kind, named(kind, spec=spec))["status"] == {"attached": False}
+
+
+def test_how_a_driver_attaches_is_said_once() -> None:
+    old = {"spec": {"attachRequired": False, "volumeLifecycleModes": ["Persistent"]}}
+    assert changed("csidrivers", old, old) == []
+    new = {"spec": {"attachRequired": True, "volumeLifecycleModes": ["Ephemeral"]}}
+    assert changed("csidrivers", new, old) == [
+        "spec.attachedRequired FieldValueInvalid",
+        "spec.volumeLifecycleModes FieldValueInvalid",
+    ]
+
+
+def test_an_attachment_that_changes_is_judged_as_a_new_one_too() -> None:
+    source = {"persistentVolumeName": "v"}
+    old = {"spec": {"attacher": "a.example.com", "nodeName": "n", "source": source}}
+    assert changed("volumeattachments", old, old) == []
+    wrong = changed("volumeattachments", {"spec": {**old["spec"], "attacher": ""}}, old)
+    assert wrong[0] == "spec.attacher FieldValueRequired"
+    assert wrong[-1] == "spec FieldValueInvalid"

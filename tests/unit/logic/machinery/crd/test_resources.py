@@ -14,6 +14,7 @@ from skerry.api.objects import Object
 from skerry.api.schema import Definitions
 from skerry.logic.machinery.crd import resources_of
 from skerry.logic.machinery.crd.jsonpath import compiled
+from skerry.logic.machinery.crd.resources import replicas_errors
 from skerry.logic.machinery.jsonpath import JSONPathError
 from skerry.logic.machinery.resource import Resource, Scale
 from skerry.logic.machinery.schema import prune
@@ -73,10 +74,44 @@ def test_objects_are_defaulted_and_validated() -> None:
             'spec.replicas in body must be of type integer: "string"'
         ),
         (
+            ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: many is of the type "
+            "string, expected int64"
+        ),
+        (
             '<nil>: Invalid value: "null": '
             "some validation rules were not checked because the object "
             "was invalid; correct the existing errors to complete validation"
         ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "why"),
+    [(-1, "should be a non-negative integer"), (2**31, "should be less than or equal to")],
+)
+def test_replicas_are_what_a_scale_can_show(replicas: int, why: str) -> None:
+    (error,) = replicas_errors({"spec": {"replicas": replicas}}, "spec.replicas")
+    assert error.field == ".spec.replicas"
+    assert why in str(error)
+
+
+@pytest.mark.parametrize("obj", [{}, {"spec": None}, {"spec": {"replicas": 2**31 - 1}}])
+def test_replicas_may_be_absent(obj: Object) -> None:
+    assert replicas_errors(obj, "spec.replicas") == []
+
+
+def test_replicas_cannot_be_below_what_is_no_object() -> None:
+    (error,) = replicas_errors({"spec": ["a"]}, "spec.replicas")
+    assert "expected map[string]interface{}" in str(error)
+
+
+def test_a_finalizer_that_anybody_could_call_so_earns_a_warning() -> None:
+    obj = cron()
+    obj["metadata"]["finalizers"] = ["orphan", "a.example.com/x", "mine", "dotted.name"]
+    preferred = "prefer a domain-qualified finalizer name"
+    assert [text.partition(" to avoid")[0] for text in resource().warnings(obj)] == [
+        f'metadata.finalizers: "mine": {preferred}',
+        f'metadata.finalizers: "dotted.name": {preferred} including a path (/)',
     ]
 
 

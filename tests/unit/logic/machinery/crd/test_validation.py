@@ -28,6 +28,23 @@ def messages(crd: Object, old: Object | None = None) -> list[str]:
     return [str(error) for error in validate_crd(crd, old)]
 
 
+def test_the_status_of_a_new_definition_is_the_servers() -> None:
+    crd = cron_tab()
+    crd["status"] = {"storedVersions": [], "acceptedNames": {"plural": "Not Valid!"}}
+    assert messages(crd) == []
+    old = established(cron_tab())
+    changed = {**old, "status": {**old["status"], "storedVersions": []}}
+    assert messages(changed, old) == [
+        "status.storedVersions: Invalid value: []: must have at least one stored version"
+    ]
+
+
+def test_a_definition_that_stores_no_version_says_so_of_its_status_too() -> None:
+    crd = cron_tab()
+    version_of(crd)["storage"] = False
+    assert any(text.startswith("status.storedVersions: ") for text in messages(crd))
+
+
 def test_a_good_definition_is_accepted() -> None:
     assert messages(cron_tab()) == []
 
@@ -85,7 +102,6 @@ LABEL = (
         (f"{V}.selectableFields", [{"jsonPath": ".spec.env"}], 'spec.selectableFields[0].jsonPath: Invalid value: ".spec.env": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'),
         (f"{V}.selectableFields", [{"jsonPath": ".spec.image"}] * 2, 'spec.selectableFields[1].jsonPath: Duplicate value: ".spec.image"'),
         ("spec.preserveUnknownFields", True, "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"),
-        ("status.storedVersions", [], "status.storedVersions: Invalid value: []: must have at least one stored version"),
         ("spec.conversion.strategy", "Magic", 'spec.conversion.strategy: Unsupported value: "Magic": supported values: "None", "Webhook"'),
     ],
 )  # fmt: skip

@@ -84,7 +84,6 @@ def test_separators_inside_text_are_no_values() -> None:
         b"[1e999]",
         b"[" + b"9" * 1_000_000 + b"]",
         b'["\\ud800"]',
-        b'["\xed\xa0\x80"]',
         b"[NaN]",
         b'"',
         b"",
@@ -97,3 +96,15 @@ def test_hostile_json_is_refused(text: bytes) -> None:
 
 def test_nesting_up_to_the_limit_is_read() -> None:
     assert decode_json(b"[" * 200 + b"]" * 200)
+
+
+@pytest.mark.parametrize("text", [b'["a\xffb"]', b'["\xed\xa0\x80"]', b'["\xc3"]'])
+def test_what_is_not_utf_8_is_read_as_go_reads_it(text: bytes) -> None:
+    (value,) = decode_json(text)
+    assert set(value) <= set("ab\ufffd")
+    assert "\ufffd" in value
+
+
+def test_limits_hold_for_what_was_made_readable() -> None:
+    with pytest.raises(DecodeError):
+        decode_json(b'{"\xff":' * 300 + b"1" + b"}" * 300)
