@@ -19,8 +19,11 @@ from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.kit.metrics import Counter
 from skerry.logic.machinery.admission.webhooks import MUTATING, VALIDATING
+from skerry.logic.machinery.flow_schemas import GROUP as FLOW_GROUP
+from skerry.logic.machinery.flow_schemas import LEVELS as FLOW_LEVELS
+from skerry.logic.machinery.flow_schemas import SCHEMAS as FLOW_SCHEMAS
 from skerry.logic.machinery.pod_security.configuration import PodSecurityConfiguration
-from skerry.server.access import Authenticator, Authorizer
+from skerry.server.access import Authenticator, Authorizer, Flow
 from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
@@ -56,7 +59,6 @@ from skerry.server.conversion import Conversions
 from skerry.server.definition_cleanup import DefinitionCleanup
 from skerry.server.engine import (
     Engine,
-    Flow,
     Handlers,
     PathHandler,
     Recorder,
@@ -95,6 +97,8 @@ _AWAITED = frozenset(
         ("scheduling.k8s.io", "priorityclasses"),
         ("storage.k8s.io", "storageclasses"),
         API_SERVICES,
+        (FLOW_GROUP, FLOW_SCHEMAS),
+        (FLOW_GROUP, FLOW_LEVELS),
         POLICIES,
         POLICY_BINDINGS,
         MUTATING,

@@ -25,6 +25,7 @@ from skerry.app.admin_kubeconfig import (
     keep_admin_kubeconfig,
 )
 from skerry.app.api_server import ApiServer, Parts
+from skerry.app.classification import classify_requests
 from skerry.app.core_controllers import embedded_transport, run_core_controllers
 from skerry.app.extension_authentication import ExtensionAuthentication
 from skerry.app.keys import (
@@ -348,6 +349,7 @@ async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
     aggregated = AggregatedApis(servers)
     assembly = await plain_assembly(deps, aggregated)
     api, clock, settings = assembly.api, deps.clock, deps.settings
+    assembly.beside.append(await classify_requests(api, deps.observability.flow.classes, clock))
     own = embedded_transport(api, User("system:apiserver", groups=("system:masters",)))
     client = Client(own, user_agent="skerry/apiserver", clock=clock)
 

@@ -1,15 +1,19 @@
-"""What the engine asks of security: who is this, and may they.
+"""What the engine asks of security: who is this, may they, and now.
 
-The engine knows these protocols; ``server.security`` fulfils them.
+The engine knows these protocols; ``server.security`` and ``server.flow`` fulfil them.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
 
-from skerry.server.http.message import Request
+from skerry.api.errors import ApiError
+from skerry.server.http.message import Headers, Request
+from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 
 
@@ -58,3 +62,24 @@ class Authorizer(Protocol):
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         """Decide; never raises for a mere denial."""
+
+
+class Flow(Protocol):
+    """Limits how many requests run at once, fairly between users."""
+
+    def admitted(
+        self, info: RequestInfo, user: User
+    ) -> contextlib.AbstractAsyncContextManager[None]:
+        """Return a context to run the request in; entering may wait, or raise TooManyRequests."""
+
+    suspects: Collection[str]
+    """Whom ``refusal_of`` is worth asking about; usually nobody."""
+
+    def headers(self, info: RequestInfo, user: User) -> Headers:
+        """Return what an answer says of the class its request falls to."""
+
+    def refusal_of(self, address: str) -> ApiError | None:
+        """Return why no new credentials from *address* are looked into now; usually None."""
+
+    def check_watches(self, user: User, count: int) -> None:
+        """Raise TooManyRequests when *user* may not open *count* more watches."""

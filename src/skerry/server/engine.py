@@ -6,8 +6,7 @@ request means is decided in ``rest`` and ``subresources``; here it only finds it
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -30,7 +29,7 @@ from skerry.api.kinds import GroupVersion, ResourceInfo
 from skerry.kit.clock import SystemClock
 from skerry.kit.log import Logger
 from skerry.logic.machinery.durations import DurationError, parse_duration
-from skerry.server.access import Attributes, Authenticator, Authorizer
+from skerry.server.access import Attributes, Authenticator, Authorizer, Flow
 from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
 from skerry.server.conversion import Conversions
@@ -125,24 +124,6 @@ class Recorder(Protocol):
         served: bool,
     ) -> None:
         """Note that *request* was answered; *served* tells whether the type it names is known."""
-
-
-class Flow(Protocol):
-    """Limits how many requests run at once, fairly between users."""
-
-    def admitted(
-        self, info: RequestInfo, user: User
-    ) -> contextlib.AbstractAsyncContextManager[None]:
-        """Return a context to run the request in; entering may wait, or raise TooManyRequests."""
-
-    suspects: Collection[str]
-    """Whom ``refusal_of`` is worth asking about; usually nobody."""
-
-    def refusal_of(self, address: str) -> ApiError | None:
-        """Return why no new credentials from *address* are looked into now; usually None."""
-
-    def check_watches(self, user: User, count: int) -> None:
-        """Raise TooManyRequests when *user* may not open *count* more watches."""
 
 
 class Aggregated(Protocol):
@@ -242,6 +223,8 @@ class Engine:
             served = info is not None and self._serves(info, route)
         if info is None:
             info = RequestInfo(path=request.path, verb=request.method.lower())
+        if user is not None and (headers := self._flow.headers(info, user)):
+            answer.headers = (*answer.headers, *headers)
         if self._identity is not None:
             _sign(answer, self._identity())
         self._recorder.finished(request, info, user, answer, served=served)

@@ -27,7 +27,8 @@ from skerry.api.errors import TooManyRequests
 from skerry.kit.clock import Clock, SystemClock
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.accounts import Accounts, AccountSettings
-from skerry.server.http.message import Sender
+from skerry.server.flow_classes import FlowClasses
+from skerry.server.http.message import Headers, Sender
 from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
@@ -103,6 +104,8 @@ class FairFlow:
         self.anonymous = Lane(self.settings.anonymous)
         self._accounts = Accounts(self.settings.accounts)
         self._strangers = Accounts(self.settings.anonymous_accounts)
+        # Which FlowSchema requests fall to; of none, unless they are followed.
+        self.classes = FlowClasses()
         # Addresses that sent much that does not hold, and "system:unauthenticated".
         self.suspects: Collection[str] = self._strangers.over
         self._watches: dict[str, int] = {}
@@ -125,6 +128,10 @@ class FairFlow:
             if delay:
                 return self._later(seat, lane, principal, delay)
         return seat  # type: ignore[return-value]
+
+    def headers(self, info: RequestInfo, user: User) -> Headers:
+        """Return the headers that name the FlowSchema a request falls to."""
+        return self.classes.headers(info, user)
 
     # Processor time.
 

@@ -158,6 +158,7 @@ class ServerMetrics:
                 ("anonymous",): flow.anonymous.rejected,
             },
         )
+        self._register_flow_classes(registry, flow)
         Reading(
             registry,
             "apiserver_registered_watchers",
@@ -173,6 +174,24 @@ class ServerMetrics:
             "Processes of this server that these numbers are of.",
             (),
             lambda: {(): 1},
+        )
+
+    def _register_flow_classes(self, registry: CollectorRegistry, flow: FairFlow) -> None:
+        classes, settings = flow.classes, flow.settings
+        Reading(
+            registry,
+            "apiserver_flowcontrol_dispatched_requests_total",
+            "Requests by the FlowSchema they fell to and its priority level.",
+            ("priority_level", "flow_schema"),
+            classes.dispatched,
+        )
+        seats = settings.reading.seats + settings.mutating.seats
+        Reading(
+            registry,
+            "apiserver_flowcontrol_nominal_limit_seats",
+            "Seats that each priority level's shares stand for.",
+            ("priority_level",),
+            lambda: classes.nominal_seats(seats),
         )
 
     def register_process(self) -> None:

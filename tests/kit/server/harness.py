@@ -21,7 +21,7 @@ from skerry.server.admission.operation import Admission
 from skerry.server.admission.webhook_metrics import WebhookMetrics
 from skerry.server.aggregation.apis import AggregatedApis
 from skerry.server.engine import ResourceHandler
-from skerry.server.http.message import Answer, Peer, Request, Response, Stream
+from skerry.server.http.message import Answer, Headers, Peer, Request, Response, Stream
 from skerry.server.offload.offload import Offload
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
@@ -52,6 +52,9 @@ class Everybody:
 
     def refusal_of(self, address: str) -> None:
         return None
+
+    def headers(self, info: RequestInfo, user: User) -> Headers:
+        return ()
 
     def check_watches(self, user: User, count: int) -> None:
         return None

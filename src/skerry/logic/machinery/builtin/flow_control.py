@@ -17,6 +17,7 @@ from skerry.logic.machinery.builtin.rules import (
     Rules,
     RuleTable,
     absent,
+    child,
     each,
     member,
     unsupported,
@@ -39,9 +40,7 @@ _Raw = Mapping[str, Any]
 
 
 def _default_schema(schema: Object) -> None:
-    spec = schema.get("spec")
-    if isinstance(spec, dict):
-        absent(spec, "matchingPrecedence", 1000)
+    absent(child(schema, "spec"), "matchingPrecedence", 1000)
     absent(schema, "status", {})
 
 
