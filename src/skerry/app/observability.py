@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,7 +77,19 @@ def build_observability(
         policy = read_policy(settings.audit_policy_file)
         if audit is None:
             raise AuditPolicyError("--audit-policy-file says what is written to --audit-log")
-    health = Health([Check("store", lambda: _check_store(store))])
+    health = Health(
+        [
+            Check("etcd", lambda: _checked(store.revision())),
+            # On a full disk reads go on, and a restart, which is what a liveness probe leads to,
+            # frees nothing.
+            Check(
+                "etcd-readiness",
+                lambda: _checked(store.check_writable()),
+                live=False,
+                health=False,
+            ),
+        ]
+    )
     return Observability(
         flow=flow,
         recorder=RequestRecorder(metrics, flow, clock, ids, audit, policy),
@@ -96,8 +108,8 @@ def _metrics_handler(metrics: ServerMetrics, member: ProcessMember | None) -> Pa
     return GroupMetrics(metrics.registry, member.peers, member.metrics).handle
 
 
-async def _check_store(store: Store) -> None:
+async def _checked(answer: Awaitable[object]) -> None:
     try:
-        await store.revision()
+        await answer
     except StoreError as error:
         raise Unhealthy(str(error)) from error

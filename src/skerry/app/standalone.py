@@ -67,6 +67,7 @@ from skerry.runtime.client import Client
 from skerry.server.admission.rbac import EscalationGuard
 from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.aggregation.apis import AggregatedApis
+from skerry.server.engine import ResourceHandler
 from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
 from skerry.server.http.message import Answer, Request
 from skerry.server.http.server import HttpServer
@@ -80,6 +81,7 @@ from skerry.server.security.key_ring import KeyRing
 from skerry.server.security.pki import server_names
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.tls import OWN_NAME, LiveContext
+from skerry.server.subresources.components import ComponentStatuses
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
 from skerry.server.user import User
@@ -385,19 +387,33 @@ async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
 PLAIN_SERVER = ServerFlavor("serve", build_security, serve_assembly)
 
 
+def _virtual_kinds(deps: ServerDeps) -> dict[tuple[str, str], ResourceHandler]:
+    """Return who answers for kinds that are not stored."""
+    security, settings = deps.security, deps.settings
+    reviews = AccessReviews(security.authorizer, security.rbac)
+    return {
+        ("", "componentstatuses"): ComponentStatuses(
+            deps.store, deps.clock.now, runs_controllers=settings.controllers != "none"
+        ).handle,
+        ("authorization.k8s.io", "subjectaccessreviews"): reviews.subject,
+        ("authorization.k8s.io", "localsubjectaccessreviews"): reviews.local_subject,
+        ("authorization.k8s.io", "selfsubjectaccessreviews"): reviews.myself,
+        ("authorization.k8s.io", "selfsubjectrulesreviews"): reviews.my_rules,
+        ("authentication.k8s.io", "selfsubjectreviews"): whoami,
+        ("authentication.k8s.io", "tokenreviews"): TokenReviews(security.authentication).handle,
+    }
+
+
 def server_parts(
     deps: ServerDeps,
     git_version: str = KUBERNETES,
     stamp: StampName = "none",
     program: str = PROGRAM,
 ) -> Parts:
-    """Return the parts any kind of server is made with; *stamp* names what marks its objects.
-
-    Its workers run the module *program*.
-    """
+    """Return the parts any kind of server is made with; *stamp* names what marks its objects,
+    *program* the module its workers run."""
     settings, store, security = deps.settings, deps.store, deps.security
     clock, ids, observability = deps.clock, deps.ids, deps.observability
-    reviews = AccessReviews(security.authorizer, security.rbac)
     offload = OffloadSettings(workers=settings.workers)
     charge = observability.flow.charge
     pool = system_workers(offload, stamp, charge, program) if settings.workers else None
@@ -418,14 +434,7 @@ def server_parts(
             "/openid/v1/jwks": made(security.tokens.jwks),
         },
         trees=observability.trees,
-        virtual={
-            ("authorization.k8s.io", "subjectaccessreviews"): reviews.subject,
-            ("authorization.k8s.io", "localsubjectaccessreviews"): reviews.local_subject,
-            ("authorization.k8s.io", "selfsubjectaccessreviews"): reviews.myself,
-            ("authorization.k8s.io", "selfsubjectrulesreviews"): reviews.my_rules,
-            ("authentication.k8s.io", "selfsubjectreviews"): whoami,
-            ("authentication.k8s.io", "tokenreviews"): TokenReviews(security.authentication).handle,
-        },
+        virtual=_virtual_kinds(deps),
         subresources={
             ("", "serviceaccounts", "token"): TokenHandler(
                 store, security.tokens, min(settings.max_token_lifetime, MAX_TOKEN_LIFETIME)
@@ -473,8 +482,7 @@ async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContex
 
 def cannot_listen(settings: ServerSettings, error: OSError) -> StartError:
     """Return why the port of *settings* cannot be had."""
-    where = f"{settings.bind_address}:{settings.port}"
-    problem = f"cannot listen on {where}: {error.strerror or error}"
+    problem = f"cannot listen on {settings.bind_address}:{settings.port}: {error.strerror or error}"
     if error.errno == errno.EADDRINUSE:
         problem += "; --port names another, 0 takes any"
     return StartError(problem)

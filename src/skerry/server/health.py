@@ -2,11 +2,15 @@
 
 A check returns when all is well and raises ``Unhealthy`` with the reason otherwise. Reasons go to
 the log and to the check's own path, never into the summary, which anybody may read.
+
+Checks have kube-apiserver's names, by which tools ask for them: ``etcd`` is the store, whichever it
+is. What kube-apiserver does in hooks after it has started is done here before the first answer, so
+that the checks of all hooks pass together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -17,6 +21,31 @@ from skerry.wire.healthz import TEXT, WITHHELD, Checked, answer
 
 log = Logger("health")
 
+# What follows ``poststarthook/``.
+_HOOKS = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "start-cluster-authentication-info-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "kube-apiserver-autoregistration",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+)
+
 CheckFunction = Callable[[], Awaitable[None]]
 
 
@@ -26,12 +55,13 @@ class Unhealthy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A named check; ``live`` and ``ready`` say which endpoints ask it. All ask for ``healthz``."""
+    """A named check; ``live``, ``ready`` and ``health`` say which endpoints ask it."""
 
     name: str
     function: CheckFunction
     live: bool = True
     ready: bool = True
+    health: bool = True
 
 
 async def _ping() -> None:
@@ -46,10 +76,20 @@ class Health:
         self._started = False
         self._checks = [
             Check("ping", _ping),
+            Check("log", _ping),
             *checks,
+            *self._hooks(),
+            Check("informer-sync", self._check_started, live=False, health=False),
             Check("startup", self._check_started, live=False),
-            Check("shutdown", self._check_stopping, live=False),
+            Check("shutdown", self._check_stopping, live=False, health=False),
         ]
+
+    def _hooks(self) -> Iterator[Check]:
+        """Yield the checks of what is done at the start, which may take its time: a server that
+        has not finished is alive."""
+        for name in (*(f"poststarthook/{hook}" for hook in _HOOKS), "autoregister-completion"):
+            yield Check(name, self._check_started, live=False)
+            yield Check(name, _ping, ready=False, health=False)
 
     def started(self) -> None:
         """Say that requests are answered from now on."""
@@ -72,7 +112,7 @@ class Health:
             return [check for check in self._checks if check.live]
         if endpoint == "readyz":
             return [check for check in self._checks if check.ready]
-        return [check for check in self._checks if check.name != "shutdown"]
+        return [check for check in self._checks if check.health]
 
     async def _check_started(self) -> None:
         if not self._started:

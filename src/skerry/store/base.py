@@ -157,6 +157,13 @@ class Store(Protocol):
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         """Write all or nothing, durably; return each write's revision (0 where nothing changed)."""
 
+    async def check_writable(self) -> None:
+        """Raise ``Unavailable`` while commits fail, as on a full disk, and reads still succeed.
+
+        A store whose last commit failed tries again here, without an effect: somebody who waits
+        for this before writing would otherwise wait for ever.
+        """
+
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         """Return the first *limit* events below *prefix* with revisions above *after*."""
 

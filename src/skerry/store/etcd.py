@@ -150,6 +150,10 @@ class EtcdStore:
         self._check_open()
         return await self._committer.submit(writes) if writes else []
 
+    async def check_writable(self) -> None:
+        # A read that a majority agrees to; etcd itself reports a database without room.
+        await self._bounds()
+
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         events, _ = await self._replay(prefix, after, limit)
         return events

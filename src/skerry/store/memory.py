@@ -99,6 +99,9 @@ class MemoryStore:
         await asyncio.sleep(0)
         return outcome
 
+    async def check_writable(self) -> None:
+        self._check_open()
+
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         self._check_open()
         self._check_kept(after)

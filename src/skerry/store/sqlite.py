@@ -168,6 +168,9 @@ class SqliteStore:
         self._reader.let_go()
         return await waiter
 
+    async def check_writable(self) -> None:
+        await self._writing().check_writable()
+
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         with self._reading():
             events, _ = await self._reader.history(prefix, after, limit)

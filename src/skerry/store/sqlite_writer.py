@@ -109,6 +109,9 @@ class Writer:
         self._stopping = self._closing = False
         self._ended = False
         self._staged: Staged | None = None
+        # Whether the last batch failed on disk, and the trial under way since somebody asked.
+        self._failing = False
+        self._trial: asyncio.Future[None] | None = None
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
         self._checkpoints = Checkpoints(connection, connect, wal)
@@ -143,6 +146,25 @@ class Writer:
             return True
 
         return self._chore(step)
+
+    async def check_writable(self) -> None:
+        """Raise ``Unavailable`` if the last batch failed and a trial fails, too.
+
+        Everybody who asks during a trial gets its outcome, so that probes cost one sync at a time.
+        """
+        if not self._failing:
+            return
+        if self._trial is None or self._trial.done():
+            self._trial = self._chore(self._try)
+        await asyncio.shield(self._trial)
+
+    def _try(self, busy: bool) -> bool:
+        """Have the disk take pages in which nothing changed; no key is empty."""
+        with self._connection:
+            rows(self._connection, "INSERT INTO past(k, rv, until) VALUES ('', 0, 0)")
+            rows(self._connection, "DELETE FROM past WHERE k = ''")
+        self._failing = False
+        return True
 
     async def stop(self) -> None:
         """Finish everything that was queued and end the thread."""
@@ -186,6 +208,7 @@ class Writer:
         try:
             outcomes, events = self._transaction(batch)
         except apsw.Error as error:
+            self._failing = True
             failure = _failure(error, "the write did not happen")
             outcomes, events = [failure for _ in batch], []
         if events:
@@ -283,11 +306,13 @@ class Writer:
         try:
             rows(self._connection, "COMMIT")
         except apsw.Error as error:
+            self._failing = True
             self._roll_back()
             # A commit that could not be synced is undone, but a crash before the next one may
             # leave it on disk as if it had succeeded.
             failure = _failure(error, "its outcome is unknown")
             return [failure for _ in staged.batch]
+        self._failing = False
         return staged.outcomes
 
     def _roll_back(self) -> None:
@@ -304,8 +329,7 @@ class Writer:
         except apsw.Error as error:
             self._roll_back()
             self._chores.popleft()
-            failure = Unavailable(f"the database failed: {error}")
-            self._notify(_fail, chore.waiter, failure)
+            self._notify(_fail, chore.waiter, Unavailable(_reason(error)))
             return
         if done:
             self._chores.popleft()
@@ -324,8 +348,11 @@ class Writer:
 def _failure(error: apsw.Error, known: str) -> Unavailable:
     """Say what is known of a batch that failed."""
     log.error("commit failed", error=error)
-    reason = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk: {error}"
-    return Unavailable(f"{reason}; {known}")
+    return Unavailable(f"{_reason(error)}; {known}")
+
+
+def _reason(error: apsw.Error) -> str:
+    return "the disk is full" if isinstance(error, apsw.FullError) else f"the disk: {error}"
 
 
 def _fail(waiter: asyncio.Future[Any], error: StoreError) -> None:

@@ -482,7 +482,8 @@ async def test_a_closed_store_says_so(backend: Backend) -> None:
     waiting = asyncio.ensure_future(anext(watch))
     await asyncio.sleep(0.01)
     await store.close()
-    for attempt in (waiting, anext(watch), store.get("/a"), put(store, "/a", b""), store.range("")):
+    answers = (store.get("/a"), put(store, "/a", b""), store.range(""), store.check_writable())
+    for attempt in (waiting, anext(watch), *answers):
         with pytest.raises(Unavailable, match="closed"):
             await attempt
     await store.close()

@@ -81,6 +81,27 @@ def max_file_bytes(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+async def test_a_full_disk_is_reported_until_something_can_be_written_again(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = await SqliteStore.open(path, IDS)
+    await store.check_writable()
+    with max_file_bytes(16 << 10):
+        with pytest.raises(Unavailable, match="disk"):
+            await store.commit([Write("/big", bytes(64 << 10))])
+        asked = [store.check_writable() for _ in range(3)]
+        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(outcome, Unavailable)
+        assert await store.get("/big") is None
+    # Nobody has written since: who asks finds out.
+    before = await store.revision()
+    await store.check_writable()
+    assert await store.revision() == before
+    assert await store.count("") == 0
+    await store.close()
+    capsys.readouterr()
+
+
 async def test_a_full_disk_fails_the_write_and_the_store_stays_usable(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,13 @@ class Representation:
         """Return the body that shows *obj*, which is at the stored version."""
         return self.body(self.shaped(self.at_version(obj)))
 
+    def of_objects(self, objects: Sequence[Object]) -> bytes:
+        """Return the body that lists *objects*, which are not stored."""
+        if self._negotiated.shape == "table":
+            return self.body(self._table(objects, {}))
+        items = [self._item(self.shaped(obj)) for obj in objects]
+        return self.body({**self._list_head(), "metadata": {}, "items": items})
+
     def at_version(self, obj: Object) -> Object:
         """Return *obj* at the version the request speaks."""
         info = self._resource.info

@@ -255,6 +255,9 @@ class EncryptedStore:
                 return self.below.commit([self._sealed(each) for each in writes])
         return self.below.commit(writes)
 
+    async def check_writable(self) -> None:
+        await self.below.check_writable()
+
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         return self._opened_events(await self.below.history(prefix, after=after, limit=limit))
 
