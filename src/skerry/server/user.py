@@ -7,7 +7,11 @@ from typing import Any
 
 import msgspec
 
-from skerry.logic.machinery.workspaces.principals import qualified_name
+from skerry.logic.machinery.workspaces.principals import (
+    ACCOUNT_PREFIX,
+    CLUSTER_EXTRA,
+    qualified_name,
+)
 
 
 class User(msgspec.Struct, frozen=True):
@@ -48,6 +52,10 @@ def user_info(user: User) -> dict[str, Any]:
         info["uid"] = user.uid
     if user.groups:
         info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    extra = {key: list(values) for key, values in user.extra.items()}
+    if user.home and user.name.startswith(ACCOUNT_PREFIX):
+        # Accounts of two clusters may have one name.
+        extra[CLUSTER_EXTRA] = [user.home]
+    if extra:
+        info["extra"] = extra
     return info

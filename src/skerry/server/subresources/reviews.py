@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from skerry.api.errors import BadRequest, FieldError, Invalid
 from skerry.api.keys import PLAIN
 from skerry.api.objects import Object
-from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX
+from skerry.logic.machinery.workspaces.principals import ACCOUNT_PREFIX, CLUSTER_EXTRA
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.codec import dump
 from skerry.server.http.message import Answer, Response
@@ -120,14 +120,16 @@ def _is_deep(call: Call) -> bool:
 def _subject(call: Call, review: Object) -> User:
     """Return whom a review asks about, named as in the cluster where it is asked.
 
-    So the plain name of a ServiceAccount is that of the cluster's own; those of others have
-    their qualified names.
+    So the plain name of a ServiceAccount is that of the cluster's own, unless it says by its
+    extra of which cluster it is, as reviews of its token do.
     """
     spec = review.get("spec") or {}
     extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
     groups = tuple(spec.get("groups") or ())
     name, cluster = spec.get("user", ""), call.info.cluster
-    home = cluster if cluster != PLAIN and name.startswith(ACCOUNT_PREFIX) else ""
+    home = ""
+    if cluster != PLAIN and name.startswith(ACCOUNT_PREFIX):
+        home = next(iter(extra.get(CLUSTER_EXTRA) or ()), cluster)
     return User(name, spec.get("uid", ""), groups, extra, home)
 
 

@@ -30,6 +30,7 @@ from tests.kit.server.tenants import (
     BIND,
     TYPES,
     USE,
+    account,
     allow,
     group,
     home,
@@ -150,6 +151,38 @@ async def test_masters_ask_rbac_alone_by_a_header(hub: Hub) -> None:
     ):  # fmt: skip
         reply = await hub.ask(asking, "POST", f"/clusters/{where}{REVIEWS}", body, **headers)
         assert (reply.status, reply.body["status"]) == (201, wanted), (asking, headers, body)
+
+
+@in_hub
+async def test_an_account_that_says_of_which_cluster_it_is_is_not_its_namesake(hub: Hub) -> None:
+    """Whoever reviews a token asks with what that says; a namesake's rights are not meant."""
+    mine, other = await home(hub, "alice"), await home(hub, "bob")
+    token = await robot(hub, other, "bob")
+    reviewed = await hub.ask(
+        "shard-admin",
+        "POST",
+        f"/clusters/{other}/apis/authentication.k8s.io/v1/tokenreviews",
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}},
+    )
+    who = reviewed.body["status"]["user"]
+    assert who["extra"]["authentication.kubernetes.io/cluster-name"] == [other]
+    await allow(hub, mine, "namesake", [ALL], account("robot"))
+    review: dict[str, Any] = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": who["username"],
+            "groups": who["groups"],
+            "resourceAttributes": {"verb": "get", "resource": "configmaps"},
+        },
+    }
+    answers = []
+    extras: list[Any] = [{}, who["extra"]]
+    for extra in extras:
+        review["spec"]["extra"] = extra
+        reply = await hub.ask("kcp-admin", "POST", f"/clusters/{mine}{REVIEWS}", review)
+        answers.append(reply.body["status"]["allowed"])
+    assert answers == [True, False]
 
 
 @in_hub

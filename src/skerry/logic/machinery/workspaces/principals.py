@@ -22,6 +22,8 @@ ACCOUNT_PREFIX = "system:serviceaccount:"
 FOREIGN_ACCOUNT_PREFIX = "system:kcp:serviceaccount:"
 FOREIGN_USER_PREFIX = "system:kcp:user:"
 SCOPED_USERS = (ACCOUNT_PREFIX, FOREIGN_ACCOUNT_PREFIX, FOREIGN_USER_PREFIX)
+# In the extra of a ServiceAccount's user: of which logical cluster it is.
+CLUSTER_EXTRA = "authentication.kubernetes.io/cluster-name"
 # What an exporter's maximal permission policy calls users and groups of workspaces that bind.
 BOUND_PREFIX = "apis.kcp.io:binding:"
 # What users and groups are called that only the server makes: no certificate or token of the
