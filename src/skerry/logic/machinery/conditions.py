@@ -23,6 +23,12 @@ def condition(kind: str, status: bool, reason: str, message: str) -> Object:
     return {"type": kind, "status": text, "reason": reason, "message": message}
 
 
+def unmet(kind: str, reason: str, message: str = "", severity: str = "Error") -> Object:
+    """Return a condition that is False, as kcp writes it: with a severity, no empty message."""
+    said: Object = {"type": kind, "status": "False", "severity": severity, "reason": reason}
+    return {**said, "message": message} if message else said
+
+
 def condition_of(conditions: Iterable[Condition], kind: str) -> Condition | None:
     """Return the condition of that type."""
     return next((each for each in conditions if each.get("type") == kind), None)

@@ -414,10 +414,12 @@ class HubState:
                 taken.append(Taken(name, kinds[0] if kinds else "", by))
         for definition in definitions:
             spec = definition["spec"]
-            by = f'overlaps with "{definition["metadata"]["name"]}" CustomResourceDefinition in '
-            by += f'"{cluster}" logical cluster'
             name = GroupResource(spec["group"], spec["names"]["plural"])
-            taken.append(Taken(name, spec["names"]["kind"], by))
+            by = f'cannot create CustomResourceDefinition with "{name.group}" group and '
+            by += f'"{name.resource}" resource because it overlaps with '
+            by += f'"{definition["metadata"]["name"]}" CustomResourceDefinition in '
+            by += f'"{cluster}" logical cluster'
+            taken.append(Taken(name, spec["names"]["kind"], by, whole=True))
         return taken
 
     def bound_clusters(self, export_cluster: str, export_name: str) -> Iterator[str]:

@@ -155,7 +155,7 @@ async def test_a_binding_is_to_the_workspace_that_let_it_not_to_a_path(hub: Hub)
     # Neither by itself, nor when the binding is written again.
     for _ in range(2):
         found = await hub.until(
-            mine, f"{BINDINGS}/w", "status", "conditions", 0, "reason", "APIExportNotFound"
+            mine, f"{BINDINGS}/w", "status", "conditions", 1, "reason", "APIExportNotFound"
         )
         assert identity not in str(found)
         change = {"metadata": {"labels": {"touched": "yes"}}}

@@ -9,21 +9,28 @@ from typing import Any
 from skerry.api.edge import is_inert
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.logic.machinery.conditions import dated, find_condition
+from skerry.logic.machinery.conditions import (
+    condition_of,
+    dated,
+    find_condition,
+    ready_first,
+    set_conditions,
+    unmet,
+)
 from skerry.logic.machinery.schema.lists import identity
 from skerry.logic.machinery.workspaces.names import label_hash
 
 FINALIZER = "apis.kcp.io/apibinding-finalizer"
 EXPORT_LABEL = "internal.apis.kcp.io/export"
-CLAIMED_LABEL = "claimed.internal.apis.kcp.io/"
-_HEALTHY = (
-    "Ready",
-    "APIExportValid",
-    "BindingUpToDate",
-    "InitialBindingCompleted",
-    "PermissionClaimsApplied",
-    "PermissionClaimsValid",
+_APPLIED, _VALID = "PermissionClaimsApplied", "PermissionClaimsValid"
+_BOUND_ONCE = "InitialBindingCompleted"
+_HEALTHY = ("Ready", "APIExportValid", "BindingUpToDate", _BOUND_ONCE, _APPLIED, _VALID)
+# What a binding says that was never bound.
+_WAITING = unmet(
+    _BOUND_ONCE, "WaitingForEstablished", "Waiting for API(s) to be established", severity="Info"
 )
+# Of claims that are wrong, so many are named.
+_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class Taken:
     resource: GroupResource
     kind: str
     by: str
+    # Whether the words are all there is to say, as they are of a definition.
+    whole: bool = False
 
 
 def taken_by(binding: str, export: Export) -> list[Taken]:
@@ -95,19 +104,13 @@ def bound_status(
     named = (spec.get("reference") or {}).get("export") or {}
     where = f"{named.get('path') or cluster}|{named.get('name', '')}"
     if export is None:
-        problem = ("APIExportValid", "APIExportNotFound", f"APIExport {where} not found")
-        return _failed(old, now, problem)
-    if not export.identity:
-        text = f"APIExport {where} is missing status.identityHash"
-        return _failed(old, now, ("APIExportValid", "MissingIdentityHash", text))
-    if export.missing:
-        text = f"APIResourceSchema {export.missing[0]} not found"
-        return _failed(old, now, ("APIExportValid", "InternalError", text))
-    conflict = _conflict(export, taken)
-    if conflict:
-        return _failed(old, now, ("BindingUpToDate", "NamingConflicts", conflict)) | {
-            "apiExportClusterName": export.cluster
-        }
+        text = f"APIExport {where} not found"
+        return _failed(old, now, [unmet("APIExportValid", "APIExportNotFound", text)])
+    problems = _problems(export, taken, old, where)
+    if problems:
+        failed = _failed(old, now, problems)
+        _settle_claims(failed, export, spec.get("permissionClaims") or [], now)
+        return failed | {"apiExportClusterName": export.cluster}
     offered = {
         (s["spec"]["group"], s["spec"]["names"]["plural"]): bound_resource(s, export.identity)
         for s in export.schemas
@@ -123,8 +126,25 @@ def bound_status(
         ],
         "phase": "Bound",
     }
-    _settle_claims(status, export, spec.get("permissionClaims") or [])
+    _settle_claims(status, export, spec.get("permissionClaims") or [], now)
     return status
+
+
+def _problems(export: Export, taken: Sequence[Taken], old: Object, where: str) -> list[Object]:
+    """Return what stands against binding *export*, as conditions."""
+    if not export.identity:
+        text = f"APIExport {where} is missing status.identityHash"
+        return [unmet("APIExportValid", "MissingIdentityHash", text, severity="Warning")]
+    if export.missing:
+        text = f"APIResourceSchema {export.missing[0]} not found"
+        return [unmet("APIExportValid", "InternalError", text)]
+    conflict = _conflict(export, taken)
+    if not conflict:
+        return []
+    found = [unmet("BindingUpToDate", "NamingConflicts", conflict)]
+    if old.get("phase") != "Bound":
+        found.append(unmet(_BOUND_ONCE, "NamingConflicts", conflict))
+    return found
 
 
 def agreed_spec(binding: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -139,31 +159,33 @@ def agreed_spec(binding: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in spec.items() if name != "permissionClaims"}
 
 
-def _settle_claims(status: Object, export: Export, answers: Sequence[Mapping[str, Any]]) -> None:
+def _settle_claims(
+    status: Object, export: Export, answers: Sequence[Mapping[str, Any]], now: str
+) -> None:
     """Say which claims of the export hold here: those it makes and the binding accepts."""
     accepted = [_bare(claim) for claim in answers if claim.get("state") == "Accepted"]
     made = [dict(claim) for claim in export.claims]
+    for stale in ("exportPermissionClaims", "appliedPermissionClaims"):
+        status.pop(stale, None)
     if made:
         status["exportPermissionClaims"] = made
     known = {identity(claim) for claim in made}
     applied = [claim for claim in accepted if identity(claim) in known]
     if applied:
         status["appliedPermissionClaims"] = applied
-    unknown = [claim for claim in map(_bare, answers) if identity(claim) not in known]
-    if unknown:
-        named = ", ".join(_claim_name(claim) for claim in unknown)
-        for condition in status["conditions"]:
-            if condition["type"] == "PermissionClaimsValid":
-                condition |= {
-                    "status": "False",
-                    "severity": "Error",
-                    "reason": "InvalidPermissionClaims",
-                    "message": f"unexpected/invalid claims for this APIExport: {named}",
-                }
+    wrong = sorted(_claim_name(claim) for claim in accepted if identity(claim) not in known)
+    said: list[Object] = [{"type": _APPLIED, "status": "True"}, {"type": _VALID, "status": "True"}]
+    if wrong:
+        shown = wrong[:_SHOWN]
+        text = shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
+        text = f"{len(wrong)} unexpected and/or invalid permission claims (showing first {len(shown)}): {text}"  # noqa: E501
+        said[1] = unmet(_VALID, "InvalidPermissionClaims", text)
+    status["conditions"] = ready_first(set_conditions(status["conditions"], said, now))
 
 
 def _claim_name(claim: Mapping[str, Any]) -> str:
-    return ".".join(part for part in (claim.get("resource", ""), claim.get("group", "")) if part)
+    named = f"{claim.get('resource', '')}.{claim.get('group', '')}"
+    return f'unexpected/invalid claim for {named} (identity "{claim.get("identityHash", "")}")'
 
 
 def _bare(claim: Mapping[str, Any]) -> Object:
@@ -175,6 +197,8 @@ def _conflict(export: Export, taken: Sequence[Taken]) -> str:
         spec = schema["spec"]
         wanted = GroupResource(spec["group"], spec["names"]["plural"])
         for other in taken:
+            if other.whole and other.resource == wanted:
+                return f"Unable to bind APIs: {other.by}"
             if other.resource == wanted:
                 return f"Unable to bind APIs: {other.by}, spec.names.plural={wanted.resource} is forbidden"  # noqa: E501
             if other.resource.group == wanted.group and other.kind == spec["names"]["kind"]:
@@ -182,17 +206,22 @@ def _conflict(export: Export, taken: Sequence[Taken]) -> str:
     return ""
 
 
-def _failed(old: Object, now: str, problem: tuple[str, str, str]) -> Object:
-    kind, reason, message = problem
-    said = {"message": message, "reason": reason, "severity": "Error", "status": "False"}
-    failed = dated(said, find_condition({"status": old}, kind), now)
-    conditions = [{**failed, "type": "Ready"}, {**failed, "type": kind}]
-    if kind != "APIExportValid":
-        conditions.append({**failed, "type": "InitialBindingCompleted"})
+def _failed(old: Object, now: str, problems: Sequence[Object]) -> Object:
+    """Return the status of a binding that is not what it should be, for these *problems*.
+
+    Ready says whether it was ever bound, as in kcp: what was bound stays in use, and there are
+    objects of it, so a fault of the export that comes later does not make it unready.
+    """
+    known = old.get("conditions") or ()
+    conditions = set_conditions(known, problems if known else [_WAITING, *problems], now)
+    bound = condition_of(conditions, _BOUND_ONCE) or _WAITING
+    summary = {name: bound[name] for name in bound if name != "lastTransitionTime"}
+    conditions = set_conditions(conditions, [{**summary, "type": "Ready"}], now)
+    kept = ("apiExportClusterName", "appliedPermissionClaims", "boundResources",
+            "exportPermissionClaims")  # fmt: skip
     return {
-        # What was bound stays in use: there are objects of it.
-        **{key: old[key] for key in ("apiExportClusterName", "boundResources") if key in old},
-        "conditions": conditions,
+        **{key: old[key] for key in kept if key in old},
+        "conditions": ready_first(conditions),
         "phase": "Bound" if old.get("phase") == "Bound" else "Binding",
     }
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skerry.api.objects import Object
-from skerry.logic.machinery.conditions import ready_first, set_conditions
+from skerry.logic.machinery.conditions import ready_first, set_conditions, unmet
 
 BINDING_CONDITION = "BindingResourceDeleteSuccess"
 WORKSPACE_CONDITION = "WorkspaceContentDeleted"
@@ -46,13 +46,8 @@ class Remaining:
 
     def binding_condition(self) -> Object:
         """Return what a binding says whose objects remain."""
-        return {
-            "message": f"Some content in the workspace has finalizers remaining: {self._held()}",
-            "reason": "SomeFinalizersRemain",
-            "severity": "Error",
-            "status": "False",
-            "type": BINDING_CONDITION,
-        }
+        message = f"Some content in the workspace has finalizers remaining: {self._held()}"
+        return unmet(BINDING_CONDITION, "SomeFinalizersRemain", message)
 
     def workspace_condition(self) -> Object:
         """Return what a workspace says of which content remains."""
@@ -61,13 +56,7 @@ class Remaining:
             message += (
                 f"; Some content in the logical cluster has finalizers remaining: {self._held()}"
             )
-        return {
-            "message": message,
-            "reason": "SomeResourcesRemain",
-            "severity": "Info",
-            "status": "False",
-            "type": WORKSPACE_CONDITION,
-        }
+        return unmet(WORKSPACE_CONDITION, "SomeResourcesRemain", message, severity="Info")
 
 
 def set_condition(obj: Object, condition: Object, now: str) -> bool:
