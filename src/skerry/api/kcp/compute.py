@@ -235,6 +235,7 @@ def api_resources() -> list[Raw]:
             {"spec": anything(), "status": anything()},
             description,
             columns=[AGE],
+            categories=("kcp",),
         )
         for kind, plural, description in (
             (

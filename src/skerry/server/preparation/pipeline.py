@@ -293,6 +293,13 @@ class Preparation:
         self._stamp.put(stored, call.info.cluster)
         return encode(stored)
 
+    def rehearsed(self, value: bytes) -> bytes:
+        """Return the stored form of an object that is not stored: it is in no cluster."""
+        obj = decode(value, 0)
+        del obj["metadata"]["resourceVersion"]
+        self._stamp.strip(obj)
+        return encode(obj)
+
     # -- shared ------------------------------------------------------------------------------
 
     def receive(

@@ -205,6 +205,8 @@ class Writer:
                     resource = call.resource.info.resource
                     raise AlreadyExists.of(call.group, resource, name) from conflict
                 continue
+            if options.dry_run and call.info.verb != "update":
+                value = self._preparation.rehearsed(value)
             return Written(value, revision, 201, version)
         raise _contended(call, name)
 

@@ -6,7 +6,8 @@
 3. The logical cluster must exist and be Initializing or Ready. The user must be in the groups it
    requires, if it does, and have the verb ``access`` on ``/`` there. ServiceAccounts of the
    cluster itself need neither.
-4. What an export's maximal permission policy does not allow, nobody may do to its types.
+4. What an export's maximal permission policy does not allow, nobody may do to its types. Nobody
+   writes the status of exports and bindings.
 5. RBAC: the bootstrap policy, which counts everywhere, and the cluster's own.
 
 What one cluster asks another about (``bind``, ``use``) is a *deep* question: 5 alone answers it,
@@ -32,12 +33,14 @@ from skerry.server.security.authorization import MASTERS, RbacAuthorizer
 from skerry.server.user import User
 from skerry.server.workspaces.edge_authorization import EdgeAuthorizer, is_for_approvers
 from skerry.server.workspaces.mailboxes import Mailboxes
-from skerry.server.workspaces.state import HubState
+from skerry.server.workspaces.state import APIS, HubState
 
 _DENIED = Decision(False, "access denied")
 _GRANTED = Decision(True, "access granted")
 _ALLOWED = Decision(True)
 _PHASES = ("Initializing", "Ready")
+# Types of the group apis.kcp.io whose status nobody else writes.
+_SERVERS = frozenset({"apibindings", "apiexports"})
 # Names that the hub itself gives out, and by which it decides: only masters impersonate them.
 _RESERVED = (MASTERS, "system:kcp:", "system:edge")
 
@@ -81,7 +84,9 @@ class HubAuthorizer:
             return self._rbac.authorize(user, attributes)
         if cluster == WILDCARD or not self._may_reach(user, attributes):
             return self._as_approver(user, attributes)
-        if not attributes.deep and not self._within_policy(user, attributes):
+        if not attributes.deep and (
+            _is_servers(attributes) or not self._within_policy(user, attributes)
+        ):
             return _DENIED
         if self._rbac.authorize(user, attributes).allowed:
             # Which roles there are is no business of who asks.
@@ -178,6 +183,16 @@ class HubAuthorizer:
                     export = self._state.exports.get(key)
                     return None if export is None else (binding.export_cluster, export)
         return None
+
+
+def _is_servers(attributes: Attributes) -> bool:
+    """Whether only the server does this: others read what it says there, and believe it."""
+    return (
+        attributes.subresource == "status"
+        and attributes.group == APIS
+        and attributes.resource in _SERVERS
+        and attributes.verb != "get"
+    )
 
 
 @lru_cache(maxsize=1024)

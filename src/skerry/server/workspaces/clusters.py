@@ -4,7 +4,7 @@ A LogicalCluster is the server's own. Users read it; whoever initializes workspa
 initializer off its status through their view, the hub's administrators take off any of them, and
 with the last one gone the cluster and its Workspace are Ready, all in the transaction of that
 patch. An administrator of the workspace itself does not: what an initializer sets up is often meant
-for them.
+for them. Shards, where logical clusters are kept, are completed as they are written.
 """
 
 from __future__ import annotations
@@ -43,8 +43,14 @@ class ClusterRules:
             if operation.subresource == "status" and not _administers(operation):
                 raise _refused(operation, "status is the server's to write")
             return
+        if operation.type == (CORE, "shards") and operation.verb != "DELETE":
+            _complete_shard(operation.obj)
         if operation.type != (CORE, "logicalclusters"):
             return
+        name = operation.obj["metadata"].get("name", "")
+        if operation.verb == "CREATE" and name != "cluster":
+            error = FieldError.not_supported("metadata.name", name, ["cluster"])
+            raise Invalid.of(CORE, "LogicalCluster", name, [error])
         if operation.verb == "CREATE" and not masters:
             raise _refused(operation, "LogicalCluster cannot be created")
         if operation.verb == "DELETE":
@@ -93,6 +99,14 @@ class ClusterRules:
             workspace_content.settle_initializers(workspace, left, rfc3339(self._clock.now()))
             write = Write(entry.key, encode(workspace), expected=entry.revision)
             operation.writes.append(write)
+
+
+def _complete_shard(shard: Object) -> None:
+    """Say where a Shard is for those outside, and its views: where it is, unless it says else."""
+    spec = shard.get("spec") or {}
+    for name in ("externalURL", "virtualWorkspaceURL"):
+        if spec.get("baseURL") and not spec.get(name):
+            spec[name] = spec["baseURL"]
 
 
 def _administers(operation: Operation) -> bool:

@@ -96,7 +96,7 @@ def verify_identity(export: Object, key: bytes | None, now: str) -> None:
     if not found:
         named = _secret_of(export)
         where = f"{named.get('namespace', '')}/{named.get('name', '')}"
-        missing = f'secret "{named.get("name", "")}" not found'
+        missing = f'secrets "{named.get("name", "")}" not found'
         condition |= _unverified(missing if key is None else f"secret {where} is missing data.key")
     elif found != known:
         text = f'identity secret hash "{found}" must match status.identityHash "{known}"'
@@ -321,6 +321,9 @@ class BindingRules:
         elif export is not None and is_pinned_elsewhere(obj, export.cluster, name):
             # Its path leads to another workspace by now, which is to be bound anew.
             export = None
+        if not path:
+            # One beside the binding may still have to come; it can be no other.
+            obj["metadata"].setdefault("labels", {}).update(binding_labels(cluster, name))
         if export is not None:
             labels = obj["metadata"].setdefault("labels", {})
             labels |= binding_labels(export.cluster, export.name)

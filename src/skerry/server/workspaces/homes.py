@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import parse_rfc3339
 from skerry.logic.machinery.workspaces.names import ROOT, home_cluster_name, home_path
@@ -97,7 +96,6 @@ class Homes:
             "metadata": {
                 "name": "cluster",
                 "creationTimestamp": found["metadata"]["creationTimestamp"],
-                "annotations": {CLUSTER_ANNOTATION: ROOT},
             },
             "spec": {"cluster": cluster, "URL": found["status"]["URL"], "type": {"name": ""}},
             "status": {

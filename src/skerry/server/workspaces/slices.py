@@ -1,8 +1,8 @@
 """APIExportEndpointSlices: where the views of an export are.
 
-There is one Shard, so an export has one view. A slice that names a Partition has it if the
-Partition selects that Shard. Slices are looked at when they are written and when their export or
-Partition comes, goes or changes.
+An export has a view at each Shard: at the hub's own, and at others that somebody has made. A slice
+that names a Partition has those of the Shards that the Partition selects. Slices are looked at when
+they are written and when their export, their Partition or a Shard comes, goes or changes.
 """
 
 from __future__ import annotations
@@ -10,26 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skerry.api.errors import FieldError, Forbidden, Invalid
-from skerry.api.keys import ObjectKey
+from skerry.api.kcp.compute import TOPOLOGY
+from skerry.api.keys import ObjectKey, type_prefix
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
-from skerry.logic.machinery.conditions import condition_of, dated
+from skerry.logic.machinery.conditions import ready_first, set_conditions, unmet
 from skerry.logic.machinery.selectors import Selector, SelectorError
 from skerry.logic.machinery.workspaces.bindings import Export
 from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.logic.machinery.workspaces.workspace_content import SHARD
 from skerry.server.access import Authorizer
 from skerry.server.admission.operation import Operation
-from skerry.server.catalogue import TypeSet
 from skerry.server.codec import decode
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.exports import may_bind
-from skerry.server.workspaces.state import APIS, HubState
+from skerry.server.workspaces.state import APIS, CORE, HubState
 from skerry.store.base import Store
 
 SLICES = (APIS, "apiexportendpointslices")
 
+# In the order in which they are judged.
+_CONDITIONS = ("APIExportValid", "PartitionValid", "EndpointURLsReady")
 # Type, reason and message of a condition that is False.
 _Fault = tuple[str, str, str]
 
@@ -63,39 +65,41 @@ class Slices:
             where = f"{reference.get('path') or cluster}|{reference.get('name', '')}"
             gone = ("APIExportValid", "APIExportNotFound", f"Error getting APIExport {where}")
             return _status(old, gone, [], now)
-        selected, problem = await self._selected(cluster, (obj.get("spec") or {}).get("partition"))
-        if problem:
-            return _status(old, ("PartitionValid", "PartitionInvalidReference", problem), [], now)
-        url = f"{self._base_url()}/services/apiexport/{export.cluster}/{export.name}"
-        return _status(old, None, [{"url": url}] if selected else [], now)
-
-    async def _selected(self, cluster: str, partition: str | None) -> tuple[bool, str]:
-        """Tell whether a Partition selects the one Shard, and what is wrong with it."""
-        if not partition:
-            return True, ""
-        types = self._catalogue.types(cluster)
-        obj = await self._get(types, "topology.kcp.io", "partitions", cluster, partition)
-        if obj is None:
-            return False, f'partition.topology.kcp.io "{partition}" not found'
-        shards = self._catalogue.types(ROOT)
-        shard = await self._get(shards, "core.kcp.io", "shards", ROOT, SHARD) or {"metadata": {}}
-        selector = (obj.get("spec") or {}).get("selector")
+        partition = (obj.get("spec") or {}).get("partition")
         try:
-            # As in kcp, one that is absent selects nothing.
-            chosen = Selector.from_label_selector(selector)
+            bases = await self._bases(cluster, partition)
         except SelectorError as error:
-            return False, str(error)
-        return chosen.matches(shard["metadata"].get("labels")), ""
+            fault = ("PartitionValid", "PartitionInvalidReference", str(error))
+            return _status(old, fault, [], now)
+        where = f"services/apiexport/{export.cluster}/{export.name}"
+        return _status(old, None, [{"url": f"{base}/{where}"} for base in bases], now)
 
-    async def _get(
-        self, types: TypeSet, group: str, resource: str, cluster: str, name: str
-    ) -> Object | None:
-        found = types.find(group, "v1alpha1", resource)
-        if found is None:
-            return None
-        key = ObjectKey(found.stored_group, found.storage_resource, cluster, "", name)
-        entry = await self._store.get(key.path())
-        return None if entry is None else decode(entry.value, entry.revision)
+    async def _bases(self, cluster: str, partition: str | None) -> list[str]:
+        """Return where the views of the Shards are that a Partition selects; without one, of all.
+
+        Raises SelectorError where the Partition does not say.
+        """
+        selects = await self._selector(cluster, partition) if partition else Selector([])
+        found = set()
+        for entry in (await self._store.range(type_prefix(CORE, "shards", ROOT))).entries:
+            shard = decode(entry.value, entry.revision)
+            if selects.matches(shard["metadata"].get("labels")):
+                # The hub's own answers at the name that it goes by now.
+                own = self._base_url() if shard["metadata"]["name"] == SHARD else ""
+                found.add(own or (shard.get("spec") or {}).get("virtualWorkspaceURL"))
+        return sorted(base.rstrip("/") for base in found if base)
+
+    async def _selector(self, cluster: str, partition: str) -> Selector:
+        partitions = self._catalogue.types(cluster).find(TOPOLOGY, "v1alpha1", "partitions")
+        entry = None
+        if partitions is not None:
+            place = (partitions.stored_group, partitions.storage_resource)
+            entry = await self._store.get(ObjectKey(*place, cluster, "", partition).path())
+        if entry is None:
+            raise SelectorError(f'partitions.topology.kcp.io "{partition}" not found')
+        spec = decode(entry.value, entry.revision).get("spec") or {}
+        # As in kcp, one that is absent selects nothing.
+        return Selector.from_label_selector(spec.get("selector"))
 
 
 class SliceRules:
@@ -137,19 +141,13 @@ def _reference(obj: Object) -> Object:
 
 
 def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str) -> Object:
-    """Return the status of a slice; without endpoints to tell, that is False too."""
-    before = old.get("conditions") or ()
-    conditions = []
-    for kind in ("APIExportValid", "EndpointURLsReady", "PartitionValid"):
-        said: Object = {"status": "True", "type": kind}
-        if fault is not None and kind == fault[0]:
-            said |= _false(fault[1], fault[2])
-        elif fault is not None and kind == "EndpointURLsReady":
-            said |= _false("ErrorGeneratingURLs", "")
-        conditions.append(dated(said, condition_of(before, kind), now))
+    """Return the status of a slice; without endpoints to tell, that is False too.
+
+    Of its Partition nothing is said while there is no export.
+    """
+    said: list[Object] = [{"status": "True", "type": kind} for kind in _CONDITIONS]
+    if fault is not None:
+        named = _CONDITIONS.index(fault[0])
+        said = [*said[:named], unmet(*fault), unmet("EndpointURLsReady", "ErrorGeneratingURLs")]
+    conditions = ready_first(set_conditions(old.get("conditions") or (), said, now))
     return {"conditions": conditions, "endpoints": endpoints}
-
-
-def _false(reason: str, message: str) -> Object:
-    base: Object = {"status": "False", "severity": "Error", "reason": reason}
-    return {**base, "message": message} if message else base

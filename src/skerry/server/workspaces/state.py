@@ -147,6 +147,9 @@ class HubState:
             table.clear()
 
     def _cluster_changed(self, key: ObjectKey, value: bytes | None) -> None:
+        if key.name != "cluster":
+            # Masters may write others; each cluster is described by the one of this name.
+            return
         if value is not None:
             self.clusters[key.cluster] = cluster_of(key.cluster, value)
             return

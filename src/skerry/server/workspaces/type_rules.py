@@ -12,6 +12,7 @@ from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.names import ROOT
 from skerry.server.admission.operation import Operation
 from skerry.server.workspaces.state import TENANCY, HubState
+from skerry.server.workspaces.workspace_creation import check_name
 
 # Words that stand for something else where types are named.
 _RESERVED = ("any", "system")
@@ -45,6 +46,8 @@ class TypeRules:
             return
         cluster, obj = operation.call.info.cluster, operation.obj
         name = obj["metadata"]["name"]
+        if operation.verb == "CREATE":
+            check_name("WorkspaceType", name)
         for why in _wrong(name, cluster, obj.get("spec") or {}):
             raise Forbidden.of(TENANCY, "workspacetypes", name, why)
         annotations = obj["metadata"].setdefault("annotations", {})

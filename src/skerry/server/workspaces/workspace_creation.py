@@ -113,7 +113,7 @@ class WorkspaceInitializer:
     def _create(self, operation: Operation) -> None:
         call, workspace = operation.call, operation.obj
         parent = call.info.cluster
-        _check_name(workspace["metadata"].get("name", ""))
+        check_name("Workspace", workspace["metadata"].get("name", ""))
         spec = workspace.setdefault("spec", {})
         masters = MASTERS in call.user.groups
         for field, shown in _SERVER_SET.items():
@@ -360,15 +360,23 @@ class WorkspaceInitializer:
         new_spec, old_spec = operation.obj.get("spec") or {}, old.get("spec") or {}
         if old_spec.get("cluster") and not new_spec.get("cluster"):
             raise self._forbidden(operation, "spec.cluster cannot be unset")
+        if old_spec.get("cluster", new_spec.get("cluster")) != new_spec.get("cluster"):
+            raise _invalid(
+                operation, FieldError.invalid("spec.cluster", "string", "cluster is immutable")
+            )
         for field in _SERVER_SET:
             if new_spec.get(field) != old_spec.get(field) and (
                 MASTERS not in operation.call.user.groups
             ):
                 why = f"spec.{field} can only be changed by system privileged users"
                 raise self._forbidden(operation, why)
-        if new_spec.get("type") != old_spec.get("type"):
-            changed = FieldError.invalid("spec.type", new_spec.get("type"), "field is immutable")
-            raise self._forbidden(operation, str(changed))
+        was, now = old_spec.get("type") or {}, new_spec.get("type") or {}
+        moved = [field for field in ("name", "path") if was.get(field) != now.get(field)]
+        if moved:
+            details = (f"{field} is immutable" for field in moved)
+            raise _invalid(
+                operation, *(FieldError.invalid("spec.type", "object", each) for each in details)
+            )
 
     def _forbidden(self, operation: Operation, why: str) -> Forbidden:
         name = operation.obj["metadata"].get("name", "")
@@ -386,9 +394,14 @@ def _reference(placeholders: Placeholders) -> Object:
     }
 
 
-def _check_name(name: str) -> None:
+def check_name(kind: str, name: str) -> None:
     """Raise unless *name* can be one segment of a path."""
     if not _NAME.match(name):
         detail = f"metadata.name in body should match '{WORKSPACE_NAME}'"
         error = FieldError.invalid("metadata.name", name, detail)
-        raise Invalid.of(TENANCY, "Workspace", name, [error])
+        raise Invalid.of(TENANCY, kind, name, [error])
+
+
+def _invalid(operation: Operation, *errors: FieldError) -> Invalid:
+    name = operation.obj["metadata"].get("name", "")
+    return Invalid.of(TENANCY, "Workspace", name, list(errors))

@@ -345,7 +345,7 @@ async def test_an_export_without_its_secret_waits_for_it_and_so_do_its_bindings(
     await hub.create(shop, SCHEMAS, schema())
     named = {"secretRef": {"name": "late", "namespace": "default"}}
     made = await hub.create(shop, EXPORTS, export("w", "v1.widgets.example.io", identity=named))
-    assert condition(made, "IdentityValid") == ("False", 'secret "late" not found')
+    assert condition(made, "IdentityValid") == ("False", 'secrets "late" not found')
     user = await hub.workspace("root", "user")
     bound = await hub.create(user, BINDINGS, binding("w", "root:shop", "w"))
     missing = "APIExport root:shop|w is missing status.identityHash"

@@ -186,6 +186,26 @@ async def test_an_account_that_says_of_which_cluster_it_is_is_not_its_namesake(h
 
 
 @in_hub
+async def test_nobody_may_write_the_status_of_bindings_and_exports(hub: Hub) -> None:
+    """Who asks whether they may gets the answer that the write would get."""
+    mine = await home(hub, "alice")
+    reviews = f"/clusters/{mine}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    for resource in ("apibindings", "apiexports"):
+        for verb, allowed in (("get", True), ("patch", False), ("update", False)):
+            asked = {"verb": verb, "group": "apis.kcp.io", "resource": resource,
+                     "subresource": "status"}  # fmt: skip
+            review = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": asked},
+            }
+            reply = await hub.ask("alice", "POST", reviews, review)
+            assert reply.body["status"]["allowed"] is allowed, (resource, verb)
+        path = f"/clusters/{mine}/apis/apis.kcp.io/v1alpha1/{resource}/nothing/status"
+        assert (await hub.ask("alice", "PATCH", path, {"status": {}}, **MERGE)).status == 403
+
+
+@in_hub
 async def test_a_review_says_all_that_is_wrong_with_it(hub: Hub) -> None:
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {}}
     reply = await hub.ask("kcp-admin", "POST", f"/clusters/root{REVIEWS}", review)

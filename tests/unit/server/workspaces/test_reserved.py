@@ -111,13 +111,13 @@ async def test_what_only_privileged_users_set_is_refused_in_kcps_words(hub: Hub)
         assert reply.body["message"].endswith(wanted)
     await hub.workspace("root", "org")
     path = f"/clusters/root{WORKSPACES}/org"
-    for spec, why in (
-        ({"cluster": None}, "spec.cluster cannot be unset"),
-        ({"cluster": "root"}, "spec.cluster can only be changed by system privileged users"),
-        ({"URL": "https://else"}, "spec.URL can only be changed by system privileged users"),
+    for spec, status, why in (
+        ({"cluster": None}, 403, "spec.cluster cannot be unset"),
+        ({"cluster": "root"}, 422, "cluster is immutable"),
+        ({"URL": "https://else"}, 403, "spec.URL can only be changed by system privileged users"),
     ):
         reply = await hub.ask("kcp-admin", "PATCH", path, {"spec": spec}, **MERGE)
-        assert (reply.status, reply.body["message"].endswith(why)) == (403, True), reply.body
+        assert (reply.status, reply.body["message"].endswith(why)) == (status, True), reply.body
 
 
 # -- required groups -------------------------------------------------------------------------

@@ -58,6 +58,12 @@ async def test_a_slice_follows_its_export(hub: Hub) -> None:
         "APIExportValid": "Error getting APIExport root:shop|widgets",
         "EndpointURLsReady": "",
     }
+    # Of a Partition nothing is said where there never was an export.
+    lost = await hub.create(shop, SLICES, endpoints("lost", "", "nothing", partition="p"))
+    assert [c["type"] for c in lost["status"]["conditions"]] == [
+        "APIExportValid",
+        "EndpointURLsReady",
+    ]
     await hub.create(shop, EXPORTS, export("widgets", "v1.widgets.example.io"))
     back = await hub.until(user, f"{SLICES}/s", "status", "endpoints", [{"url": url}])
     assert faults(back) == {}
@@ -85,7 +91,7 @@ async def test_a_partition_says_whether_the_shard_is_meant(hub: Hub) -> None:
     await provider(hub, shop)
     wanted = endpoints("s", "", "widgets", partition="p")
     made = await hub.create(shop, SLICES, wanted)
-    assert faults(made)["PartitionValid"] == 'partition.topology.kcp.io "p" not found'
+    assert faults(made)["PartitionValid"] == 'partitions.topology.kcp.io "p" not found'
     for name, selector, count in (("all", {}, 1), ("none", {"matchLabels": {"a": "b"}}, 0)):
         partition = {
             "apiVersion": "topology.kcp.io/v1alpha1",
@@ -137,6 +143,18 @@ async def test_a_slice_follows_the_partition_it_names_and_the_shard(hub: Hub) ->
     await hub.until(shop, f"{SLICES}/s", "status", "endpoints", [{"url": url}])
     await hub.ask("kcp-admin", "DELETE", f"/clusters/{shop}{PARTITIONS}/p")
     found = await hub.until(shop, f"{SLICES}/s", "status", "endpoints", [])
-    assert faults(found)["PartitionValid"] == 'partition.topology.kcp.io "p" not found'
+    assert faults(found)["PartitionValid"] == 'partitions.topology.kcp.io "p" not found'
     unchanged = await hub.get(shop, f"{SLICES}/t")
+    # A Shard that somebody makes has a view too, where it says.
+    made_up = {
+        "apiVersion": "core.kcp.io/v1alpha1",
+        "kind": "Shard",
+        "metadata": {"name": "other", "labels": {"region": "eu"}},
+        "spec": {"baseURL": "https://other.example.org"},
+    }
+    await hub.create("root", "/apis/core.kcp.io/v1alpha1/shards", made_up)
+    await hub.create(shop, PARTITIONS, {**partition, **change})
+    elsewhere = f"https://other.example.org/services/apiexport/{shop}/widgets"
+    both = sorted([{"url": url}, {"url": elsewhere}], key=str)
+    await hub.until(shop, f"{SLICES}/s", "status", "endpoints", both)
     assert unchanged["metadata"]["resourceVersion"] == other["metadata"]["resourceVersion"]

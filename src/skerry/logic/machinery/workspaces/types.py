@@ -78,11 +78,8 @@ class Resolved:
         return bound
 
     def labels(self) -> dict[str, str]:
-        """Return the labels a new workspace gets unless it has its own."""
-        merged: dict[str, str] = {}
-        for found in reversed(self.chain):
-            merged.update(found.spec.get("additionalWorkspaceLabels") or {})
-        return merged
+        """Return the labels a new workspace gets unless it has its own; none that are inherited."""
+        return dict(self.found.spec.get("additionalWorkspaceLabels") or {})
 
     def default_child(self) -> TypeName | None:
         for found in self.chain:
@@ -103,6 +100,8 @@ def resolve(name: TypeName, lookup: Lookup) -> Resolved:
             continue
         seen.add(current)
         found = lookup(current)
+        if found is None and chain:
+            raise WorkspaceTypeError(f"unable to find inherited workspace type {current}")
         if found is None:
             raise WorkspaceTypeError(f'workspace type "{current.name}" cannot be resolved')
         chain.append(found)
@@ -128,9 +127,7 @@ def _check_limit(
     if not allowed:
         return
     if allowed.get("none"):
-        raise WorkspaceTypeError(
-            f"workspace type {limiting.type_name} does not allow {what} workspaces"
-        )
+        raise WorkspaceTypeError(f"workspace type {limiting.type_name} cannot have any {what}")
     types = [
         str(TypeName.of({"path": limiting.type_name.path, **reference}))
         for reference in allowed.get("types") or []

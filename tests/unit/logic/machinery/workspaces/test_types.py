@@ -44,7 +44,8 @@ def test_a_type_has_everything_of_those_it_extends_each_once() -> None:
     assert top.implements == ("root:top", "root:left", "root:right", "root:base")
     assert top.default_bindings() == [("root", "x"), ("root", "y")]
     assert list(top.initializers()) == ["root:base", "root:right"]
-    assert top.labels() == {"a": "top", "b": "base"}
+    # But for labels, which kcp takes from the type alone.
+    assert top.labels() == {"a": "top"}
 
 
 def test_a_circle_of_types_is_walked_once() -> None:
@@ -54,6 +55,10 @@ def test_a_circle_of_types_is_walked_once() -> None:
 
 def test_a_missing_type_is_named() -> None:
     with pytest.raises(WorkspaceTypeError, match='workspace type "gone" cannot be resolved'):
+        resolve(named("gone"), Types())
+    with pytest.raises(
+        WorkspaceTypeError, match="unable to find inherited workspace type root:gone"
+    ):
         resolve(named("top"), Types(top=extending("gone")))
 
 
