@@ -228,6 +228,7 @@ def api_binding() -> Raw:
         "apibindings",
         {"spec": spec, "status": status},
         "APIBinding brings the resource types of an export into its workspace.",
+        required=("spec",),
         columns=[
             AGE,
             column("Ready", condition_path("Ready"), priority=1),

@@ -275,7 +275,7 @@ class BindingRules:
                 raise self._refused(operation, "status is the server's to write")
             return
         old = operation.old
-        if old is not None and _reference(old) != _reference(operation.obj):
+        if old is not None and export_reference(old) != export_reference(operation.obj):
             detail = "APIExport reference must not be changed"
             error = FieldError.invalid("spec.reference", "object", detail)
             name = operation.obj["metadata"]["name"]
@@ -308,7 +308,7 @@ class BindingRules:
 
     def _bind(self, operation: Operation) -> None:
         obj, cluster = operation.obj, operation.call.info.cluster
-        reference = _reference(obj)
+        reference = export_reference(obj)
         path, name = reference.get("path", ""), reference.get("name", "")
         export = self._state.export(path, name, cluster)
         if operation.verb == "CREATE":
@@ -358,6 +358,7 @@ def _accepted(obj: Object) -> list[Object]:
     return [claim for claim in claims if claim.get("state") == "Accepted"]
 
 
-def _reference(obj: Object) -> Object:
+def export_reference(obj: Object) -> Object:
+    """Return which export a binding names; nothing where it names none."""
     found: Object = ((obj.get("spec") or {}).get("reference") or {}).get("export") or {}
     return found

@@ -167,7 +167,7 @@ class _BindingMetadata(msgspec.Struct, gc=False):
 
 class _APIBinding(msgspec.Struct, gc=False):
     metadata: _BindingMetadata
-    spec: _BindingSpec
+    spec: _BindingSpec | None = None
     status: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -220,7 +220,7 @@ class BindingReader:
     def read(self, value: bytes) -> Binding:
         """Return what a stored APIBinding comes to."""
         obj = decode_as(_bindings, value)
-        reference = obj.spec.reference or _Reference()
+        reference = (obj.spec or _BindingSpec()).reference or _Reference()
         export = reference.export or _Export()
         metadata = obj.metadata
         deleting = metadata.deletion is not None

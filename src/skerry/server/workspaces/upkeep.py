@@ -37,7 +37,7 @@ from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import Emptied, Emptying, mark, without_finalizer
-from skerry.server.workspaces.exports import identity_key, verify_identity
+from skerry.server.workspaces.exports import export_reference, identity_key, verify_identity
 from skerry.server.workspaces.slices import SLICES, Slices
 from skerry.server.workspaces.state import APIS, CORE, KEPT_SCHEMAS, TENANCY, HubState
 from skerry.store.base import Conflict, Entry, Store, Write
@@ -346,9 +346,9 @@ class WorkspaceUpkeep:
         if entry is None:
             return
         obj = decode(entry.value, entry.revision)
-        reference = obj["spec"]["reference"]["export"]
+        reference = export_reference(obj)
         cluster, name = key.cluster, key.name
-        export = self._state.export(reference.get("path", ""), reference["name"], cluster)
+        export = self._state.export(reference.get("path", ""), reference.get("name", ""), cluster)
         if export is not None and is_pinned_elsewhere(obj, export.cluster, export.name):
             export = None
         taken = self._state.taken_names(cluster, name, self._catalogue.definitions(cluster))
