@@ -73,6 +73,7 @@ from skerry.server.workspaces.exports import BindingRules, ExportRules
 from skerry.server.workspaces.genuine import Genuine
 from skerry.server.workspaces.homes import Homes
 from skerry.server.workspaces.mailboxes import Mailboxes
+from skerry.server.workspaces.partition_sets import PartitionSets
 from skerry.server.workspaces.reserved import ReservedMetadata
 from skerry.server.workspaces.routing import HubRouter
 from skerry.server.workspaces.schema_guard import SchemaGuard
@@ -374,8 +375,11 @@ class HubServer(ApiServer):
             self._hub_catalogue,
             parts.clock,
             self._slices,
+            PartitionSets(
+                self.state, self._hub_catalogue, parts.store, self.seeder, parts.clock, parts.ids
+            ),
             identity,
-            _HOLDING,
+            holding=_HOLDING,
         )
 
     async def run(self) -> None:

@@ -202,7 +202,7 @@ def topology() -> list[Raw]:
         TOPOLOGY,
         "Partition",
         "partitions",
-        {"spec": struct({"selector": label_selector("Shards of the partition.")})},
+        {"spec": struct({"selector": label_selector("Shards of the partition.", checked=True)})},
         "Partition is a group of shards.",
         status=False,
         columns=[AGE],
@@ -214,12 +214,12 @@ def topology() -> list[Raw]:
         "partitionsets",
         {
             "spec": struct(
-                {"dimensions": listing(text()), "shardSelector": label_selector()},
+                {"dimensions": listing(text()), "shardSelector": label_selector(checked=True)},
             ),
             "status": struct({"conditions": conditions(), "count": whole(format="int32")}),
         },
         "PartitionSet makes Partitions.",
-        columns=[column("Count", ".status.count", "integer"), AGE],
+        columns=[column("Count", ".status.count", "string"), AGE],
         categories=("kcp",),
     )
     return [partition, partition_set]

@@ -209,7 +209,8 @@ def _shard(base_url: str) -> Object:
     return {
         "apiVersion": "core.kcp.io/v1alpha1",
         "kind": "Shard",
-        "metadata": {"name": "root"},
+        # Workspaces and Partitions select Shards by their labels.
+        "metadata": {"name": "root", "labels": {"name": "root"}},
         "spec": {
             "baseURL": base_url,
             "externalURL": base_url,

@@ -2,7 +2,8 @@
 
 Nothing here polls. A workspace or binding that is being deleted is queued when it is marked, and
 again whenever something in it goes; an export's bindings when the export changes, bindings that
-lack something when what they lack may have come, and slices with their export and Partition.
+lack something when what they lack may have come, slices with their export and Partition, and
+PartitionSets with the Shards.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.emptying import Emptied, Emptying, mark, without_finalizer
 from skerry.server.workspaces.exports import export_reference, identity_key, verify_identity
+from skerry.server.workspaces.partition_sets import SETS, PartitionSets
 from skerry.server.workspaces.slices import SLICES, Slices
 from skerry.server.workspaces.state import APIS, CORE, KEPT_SCHEMAS, TENANCY, HubState
 from skerry.store.base import Conflict, Entry, Store, Write
@@ -60,7 +62,9 @@ class WorkspaceUpkeep:
         catalogue: HubCatalogue,
         clock: Clock,
         slices: Slices,
+        partition_sets: PartitionSets,
         tenancy_identity: str,
+        *,
         holding: frozenset[GroupResource] = frozenset(),
     ) -> None:
         """Types in *holding* go before all others, which stay while one of those is held back."""
@@ -70,6 +74,7 @@ class WorkspaceUpkeep:
         self._catalogue = catalogue
         self._clock = clock
         self._slices = slices
+        self._partition_sets = partition_sets
         self._emptying = Emptying(
             store, dispatcher, state, catalogue, clock, f"workspaces:{tenancy_identity}", holding
         )
@@ -91,6 +96,7 @@ class WorkspaceUpkeep:
         dispatcher.observe(type_prefix("", "secrets"), self._secret_changed)
         # Of whichever export Partitions come.
         dispatcher.observe(type_prefix(TOPOLOGY, "partitions")[:-1], self._partition_changed)
+        dispatcher.observe(type_prefix(*SETS)[:-1], self._partition_set_changed)
         dispatcher.observe(type_prefix(CORE, "shards"), self._shard_changed)
 
     def _marked(self, change: Change) -> None:
@@ -129,17 +135,25 @@ class WorkspaceUpkeep:
                 self._queue(ObjectKey(*SLICES, cluster, "", name).path())
 
     def _partition_changed(self, change: Change) -> None:
-        """Look at the slices that name a Partition which came, went or changed."""
-        key = ObjectKey.parse(change.event.key)
+        """Look at the slices that name a Partition which came, went or changed, and its set."""
+        key, owner = ObjectKey.parse(change.event.key), self._partition_sets.owner(change)
+        if owner:
+            self._queue(owner)
         for (cluster, name), obj in self._state.slices.items():
             if cluster == key.cluster and (obj.get("spec") or {}).get("partition") == key.name:
                 self._queue(ObjectKey(*SLICES, cluster, "", name).path())
 
+    def _partition_set_changed(self, change: Change) -> None:
+        due = self._partition_sets.changed(change)
+        if due:
+            self._queue(due)
+
     def _shard_changed(self, change: Change) -> None:
-        """Look at every slice that names a Partition: those select Shards by their labels."""
-        for (cluster, name), obj in self._state.slices.items():
-            if (obj.get("spec") or {}).get("partition"):
-                self._queue(ObjectKey(*SLICES, cluster, "", name).path())
+        """Look at every slice and every PartitionSet: what they say is of Shards."""
+        for key in self._partition_sets.all():
+            self._queue(key)
+        for cluster, name in self._state.slices:
+            self._queue(ObjectKey(*SLICES, cluster, "", name).path())
 
     def _offering(self, schema: ObjectKey) -> Iterator[str]:
         for (cluster, name), export in self._state.exports.items():
@@ -175,6 +189,8 @@ class WorkspaceUpkeep:
             for entry in (await self._store.range(prefix)).entries:
                 if _MARKED in entry.value:
                     self._queue(entry.key)
+        for key in await self._partition_sets.load():
+            self._queue(key)
         self._retry_waiting()
         async with asyncio.TaskGroup() as tasks:
             for _ in range(_WORKERS):
@@ -209,6 +225,8 @@ class WorkspaceUpkeep:
             marked = "deletionTimestamp" in obj["metadata"]
             if parsed.resource == SLICES[1]:
                 await self._settle_slice(entry, obj, parsed.cluster)
+            elif (parsed.group, parsed.resource.partition(":")[0]) == SETS:
+                await self._partition_sets.settle(entry, obj, parsed)
             elif parsed.resource == "apibindings":
                 await (self._unbind(entry, obj, parsed) if marked else self._refresh(parsed))
             elif marked and parsed.resource == "logicalclusters":
