@@ -128,6 +128,11 @@ _SERVER_FLAGS: list[Flag] = [
     ),
     click.option("--tls-private-key-file", type=EXISTING_FILE, help="Key of --tls-cert-file."),
     click.option(
+        "--client-ca-file",
+        type=EXISTING_FILE,
+        help="Authorities, PEM, whose client certificates are accepted besides the server's own.",
+    ),
+    click.option(
         "--token-auth-file", type=EXISTING_FILE, help="CSV of static tokens: token,user,uid,groups."
     ),
     *OIDC_FLAGS,
@@ -292,6 +297,7 @@ def server_flags(command: Command) -> Command:
             webhook_networks=tuple(flags.pop("webhook_network")),
             tls_cert_file=flags.pop("tls_cert_file"),
             tls_private_key_file=flags.pop("tls_private_key_file"),
+            client_ca_file=flags.pop("client_ca_file"),
             token_auth_file=flags.pop("token_auth_file"),
             oidc=taken_oidc(flags),
             oidc_ca_file=flags.pop("oidc_ca_file"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -29,11 +28,6 @@ Then: kubectl --kubeconfig .skerry/admin.kubeconfig get namespaces
 """
 )
 @server_flags
-@click.option(
-    "--client-ca-file",
-    type=EXISTING_FILE,
-    help="Authorities, PEM, whose client certificates are accepted besides the server's own.",
-)
 @click.option(
     "--requestheader-client-ca-file",
     type=EXISTING_FILE,
@@ -62,15 +56,13 @@ Then: kubectl --kubeconfig .skerry/admin.kubeconfig get namespaces
     show_default=True,
     help="How headers begin that say more of the user, by commas.",
 )
-def serve(settings: ServerSettings, client_ca_file: Path | None, **proxy: Any) -> None:
+def serve(settings: ServerSettings, **proxy: Any) -> None:
     """Run a plain Kubernetes API server.
 
     Prints one line when requests are answered; stops cleanly on SIGTERM and SIGINT.
     """
     try:
-        settings = replace(
-            settings, client_ca_file=client_ca_file, front_proxy=front_proxy_settings(proxy)
-        )
+        settings = replace(settings, front_proxy=front_proxy_settings(proxy))
         run_server(settings, PLAIN_SERVER, announce=notifying(announce))
     except StartError as error:
         report_failure("skerry serve", error)

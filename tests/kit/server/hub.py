@@ -89,6 +89,11 @@ class Hub:
             await self.create(cluster, BINDERS, grants(f"admin-{admin}", "cluster-admin", admin))
         return cluster
 
+    async def cluster_of(self, where: str) -> str:
+        """Return the name of the logical cluster of a workspace."""
+        found = await self.get(where, f"{CLUSTERS}/cluster")
+        return str(found["metadata"]["annotations"]["kcp.io/cluster"])
+
     async def gone(self, where: str, path: str) -> None:
         """Wait until there is nothing at *path* any more, and the server itself knows."""
         async with asyncio.timeout(60):

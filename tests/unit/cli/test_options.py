@@ -40,7 +40,10 @@ def test_without_flags_everything_is_as_documented() -> None:
 def test_flags_reach_their_settings(tmp_path: Path) -> None:
     password = tmp_path / "password"
     password.write_text("sesame\n")
+    clients = tmp_path / "clients.crt"
+    clients.touch()
     settings = settings_of(
+        *("--client-ca-file", str(clients)),
         *("--data-dir", str(tmp_path / "d"), "--port", "0", "--bind-address", "0.0.0.0"),
         *("--store", "etcd", "--etcd-servers", "http://a:1,http://b:2", "--etcd-prefix", "/x/"),
         *("--etcd-user", "ali", "--etcd-password-file", str(password)),
@@ -56,6 +59,7 @@ def test_flags_reach_their_settings(tmp_path: Path) -> None:
     assert (settings.store.etcd_user, settings.store.etcd_password) == ("ali", "sesame")
     assert settings.tls_sans == ("one.example", "two.example")
     assert settings.external_hostname == "hub.example"
+    assert settings.client_ca_file == clients
     assert settings.controllers == "none"
     assert not settings.anonymous
     assert (settings.log_format, settings.verbosity) == ("json", 4)

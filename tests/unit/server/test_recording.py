@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import orjson
 import pytest
 from prometheus_client import CollectorRegistry
@@ -137,6 +138,17 @@ async def test_the_audit_log_names_everything_and_holds_no_bodies(tmp_path: Path
         "stageTimestamp": "2030-01-01T00:00:01.000000Z",
         "annotations": {"authorization.k8s.io/decision": "allow"},
     }
+
+
+async def test_the_audit_log_names_the_workspace_as_kcp_does(tmp_path: Path) -> None:
+    log = AuditLog(AuditSettings(tmp_path / "audit.log"), HandClock())
+    r = Recording(log)
+    request, info = r.request("GET", "/api/v1/secrets")
+    there = msgspec.structs.replace(info, cluster="2hc3")
+    r.recorder.finished(request, there, BOB, Response(200, b""))
+    await log.flush()
+    event = orjson.loads((tmp_path / "audit.log").read_text())
+    assert event["annotations"]["tenancy.kcp.io/workspace"] == "2hc3"
 
 
 def test_audit_ids_are_unique_and_look_like_uuids() -> None:

@@ -24,6 +24,7 @@ from typing import Any
 
 import orjson
 
+from skerry.api.keys import PLAIN
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
 from skerry.kit.text import shortened
@@ -39,6 +40,9 @@ _TEXT_LIMIT = 256
 _URI_LIMIT = 2048
 _MAX_VALUES = 32
 _MAX_EXTRA = 8
+
+# Where an event of a hub says in which logical cluster it happened, as a kcp's do.
+WORKSPACE_ANNOTATION = "tenancy.kcp.io/workspace"
 
 # When an event was made: at the end of a request, or when an answer that goes on began.
 COMPLETE = "ResponseComplete"
@@ -194,6 +198,7 @@ def audit_event(
         event["objectRef"] = _object_reference(info)
     event["annotations"] = {
         "authorization.k8s.io/decision": "forbid" if code == 403 else "allow",
+        **({} if info.cluster in ("", PLAIN) else {WORKSPACE_ANNOTATION: info.cluster}),
         **(request.audit_annotations or {}),
     }
     return event

@@ -6,6 +6,7 @@ import asyncio
 
 from skerry.logic.machinery.edges.tunnel import answer_of
 from skerry.server.http.message import Response, Stream, Upgrade
+from skerry.server.security.audit import WORKSPACE_ANNOTATION
 from skerry.server.tunnel.sessions import SessionLimits
 from skerry.wire.tunnel import WINDOW_BYTES, TunnelStream
 from tests.kit.server.edges import IMW, revoke
@@ -216,6 +217,7 @@ async def test_every_session_is_recorded_when_it_begins_and_when_it_ends(at: Tun
     }
     assert notes == {
         "authorization.k8s.io/decision": "allow",
+        WORKSPACE_ANNOTATION: await at.hub.cluster_of(IMW),
         "edge": "root:imw:florin",
         "namespace": "shop",
         "pod": "web",
