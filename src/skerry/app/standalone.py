@@ -36,6 +36,7 @@ from skerry.app.keys import (
 from skerry.app.kubeconfig_files import ADMIN_CONTEXT
 from skerry.app.kubernetes_service import KubernetesService
 from skerry.app.observability import AuditPolicyError, Observability, build_observability
+from skerry.app.open_files import raise_open_files
 from skerry.app.process_member import ProcessMember, http_share
 from skerry.app.restart import restart_on_unavailable
 from skerry.app.security import (
@@ -168,6 +169,7 @@ def run_server(
     As a *member* of a group it also ends with whoever supervises that.
     """
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
+    raise_open_files()
     uvloop.run(_until_stopped(settings, flavor, announce, clock, member))
 
 

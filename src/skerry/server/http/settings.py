@@ -37,8 +37,9 @@ class HttpSettings:
     """How long to go on reading after refusing a request, so that the peer sees the answer
     instead of a reset."""
 
-    connections: int = 20_000
-    """Most connections at once; a further one gets 503 and is closed."""
+    connections: int = 50_000
+    """Most connections at once; a further one gets 503 and is closed. Each of 20,000 edges has a
+    stream and a connection for its heartbeats."""
 
     handshakes: int = 64
     """TLS handshakes under way at once; further connections wait in the kernel's queue."""
