@@ -48,12 +48,13 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.edge.syncer.tables.mailbox import slim
 from skerry.edge.syncer.tables.served_types import DEFINITIONS
-from skerry.kit.ids import SystemIds
+from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.summary.content import NAMESPACED as SUMMARIES
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.informer import Informer, InformerFactory
+from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.multiplex import MultiplexedWatches
 
 _SUITE = "memory"
@@ -154,12 +155,19 @@ class LightSyncer:
     """One edge's connections to its mailbox: the watches, the Lease, the reports."""
 
     client: Client
+    ids: IdSource = field(default_factory=SystemIds)
+    metrics: RuntimeMetrics | None = None
     informers: list[Informer] = field(default_factory=list)
+
+    @property
+    def follows(self) -> bool:
+        """Whether it has read its mailbox."""
+        return bool(self.informers) and all(each.synced.is_set() for each in self.informers)
 
     async def run(self) -> None:
         """Hold the watches a syncer holds, until cancelled."""
-        watches = MultiplexedWatches(self.client, SystemIds())
-        factory = InformerFactory(self.client, ids=SystemIds(), source=watches)
+        watches = MultiplexedWatches(self.client, self.ids)
+        factory = InformerFactory(self.client, ids=self.ids, source=watches, metrics=self.metrics)
         for gvr in (DEFINITIONS, API_BINDINGS):
             informer = factory.informer(gvr, _METADATA, transform=_no_more_than_named)
             self.informers.append(informer)

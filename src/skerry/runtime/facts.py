@@ -24,6 +24,8 @@ class ServerFacts:
     streaming_lists: bool | None = None
     # Paths of what the server offers beyond Kubernetes, by name.
     extensions: Mapping[str, str] | None = None
+    # Over how many seconds its clients are to spread when they come back to it; 0: none was named.
+    return_seconds: float = 0.0
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def known_version(self, ask: Ask) -> Mapping[str, str]:

@@ -4,10 +4,11 @@ A ``WatchSource`` whose watches share ``POST /extensions/v1/watch`` (see docs/re
 extensions.md). Reflectors cannot tell: they ask for a watch and get its events.
 
 The stream is one connection, so what matters to a far-away reader is how it ends. A broken one is
-opened again here, with all its watches, from the revision read so far: nobody else notices. The
-server writes the changes of all watches in the order they happened, so once it says that all have
-caught up, one revision is the place of every watch; a watch that was silent learns so by a
-bookmark, and an interrupted one resumes from where the stream was, not from its own last event.
+opened again here, with all its watches, from the revision read so far: nobody else notices. A
+server that many read says over how long a time they are to come back, should it end. It writes
+the changes of all watches in the order they happened, so once it says that all have caught up, one
+revision is the place of every watch; a watch that was silent learns so by a bookmark, and an
+interrupted one resumes from where the stream was, not from its own last event.
 
 A watch that is added opens the stream anew, from that revision too; nothing is read twice. What
 fails for one watch alone (no right, forgotten revision) is raised to its reader.
@@ -36,8 +37,8 @@ from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.runtime.answers import answer_failure
+from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
-from skerry.runtime.reflector import BACKOFF
 from skerry.runtime.transport import Answer, AnswerStream, TransportError, lines, whole
 from skerry.runtime.watching import Notice, NoticeKind, OrdinaryWatches, Watched, WatchSource
 
@@ -53,6 +54,11 @@ _OVERTIME_SECONDS = 30
 _SHORT_STREAM_SECONDS = 1.0
 # How far a stream has read matters only when it breaks, and then some seconds' history more.
 _BOOKMARK_SECONDS = 120
+# A hub that was away for long is tried again twice a minute at the least, and by then nobody needs
+# to be spread further: a refused connection costs neither side anything.
+_BACKOFF = Backoff(min_seconds=0.8, max_seconds=15.0, jitter=1.0)
+# Whatever a server says, nobody waits longer than this to come back.
+_MAX_RETURN_SECONDS = 60.0
 # Events a slow reader may leave waiting before the stream waits for it.
 _WAITING_EVENTS = 256
 _GONE_EXTENSION = (Forbidden, MethodNotAllowed, NotFound, BadRequest)
@@ -177,14 +183,21 @@ class MultiplexedWatches:
                 self._wanted.clear()
                 continue
             try:
-                await self._stream()
+                ended_early = await self._stream()
                 failures = 0
+                if ended_early:
+                    await self._client.clock.sleep(self._return_delay())
             except _GONE_EXTENSION as error:
                 self._abandon(error)
             except (ApiError, TransportError) as error:
                 failures = 1 if self.position else failures + 1
                 _log.warning("stream of watches failed", attempt=failures, error=error)
-                await self._client.clock.sleep(BACKOFF.seconds(failures, self._ids))
+                delay = max(_BACKOFF.seconds(failures, self._ids), self._return_delay())
+                await self._client.clock.sleep(delay)
+
+    def _return_delay(self) -> float:
+        """Return a time to wait so that all who lost their stream do not return at once."""
+        return self._client.facts.return_seconds * self._ids.fraction()
 
     def _abandon(self, error: ApiError) -> None:
         """Let everyone choose again: the server no longer offers this, or not to us."""
@@ -194,8 +207,11 @@ class MultiplexedWatches:
             _put_last(member, TransportError(error.message))
         self._members.clear()
 
-    async def _stream(self) -> None:
-        """Open the stream with all watches there are, and read it to its end."""
+    async def _stream(self) -> bool:
+        """Open the stream with all watches there are, and read it to its end.
+
+        Tells whether the server ended it before its time, as one does that stops.
+        """
         self._joined = False
         self.position = ""
         members = dict(self._members)
@@ -220,11 +236,13 @@ class MultiplexedWatches:
         except TimeoutError as error:
             if not self._joined:
                 raise TransportError("the stream of watches went silent") from error
-            return
+            return False
         finally:
             self._scope = None
-        if self._client.clock.monotonic() - began < _SHORT_STREAM_SECONDS:
+        lasted = self._client.clock.monotonic() - began
+        if lasted < _SHORT_STREAM_SECONDS:
             raise TransportError("the stream of watches ended at once")
+        return lasted < seconds - _SHORT_STREAM_SECONDS
 
     def _path(self) -> str:
         return (self._client.facts.extensions or {}).get(EXTENSION, "")
@@ -252,8 +270,10 @@ class MultiplexedWatches:
                     await self._pass_on(member, envelope.type, obj)
                 elif envelope.type == "ERROR":
                     raise from_status(int(obj.get("code", 500)), obj)
-                elif not self.position:
-                    self._caught_up(scope)
+                else:
+                    self._client.facts.return_seconds = _return_seconds(obj)
+                    if not self.position:
+                        self._caught_up(scope)
                 if envelope.type != "ERROR" and (self.position or member is None):
                     self._advance(members, obj["metadata"]["resourceVersion"])
         finally:
@@ -306,6 +326,12 @@ async def _take_back(members: Any) -> None:
         if not member.version and member.reported:
             member.reported = False
             await member.events.put(Notice("RESET", {}))
+
+
+def _return_seconds(bookmark: Object) -> float:
+    """Return over how long a time the server wants its readers to come back, as it says."""
+    said = bookmark.get("returnSeconds")
+    return min(max(float(said), 0.0), _MAX_RETURN_SECONDS) if isinstance(said, int | float) else 0.0
 
 
 def _put_last(member: _Member, error: Exception) -> None:

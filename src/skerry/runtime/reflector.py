@@ -25,6 +25,8 @@ from skerry.api.errors import (
     InternalError,
     Invalid,
     NotAcceptable,
+    ServiceUnavailable,
+    TooManyRequests,
 )
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -42,10 +44,11 @@ from skerry.runtime.watching import Notice, OrdinaryWatches, Watched, WatchSourc
 # A watch that ends sooner, and brought nothing, counts as a failure: do not spin.
 _SHORT_WATCH_SECONDS = 1.0
 _REFUSALS_BEFORE_RELIST = 3
+_NOT_NOW = (ServiceUnavailable, TooManyRequests)
 _INITIAL_END = "k8s.io/initial-events-end"
 
 # client-go's reflector waits 0.8 to 30 s; the jitter spreads a fleet over twice the time.
-BACKOFF = Backoff(min_seconds=0.8, max_seconds=30.0, jitter=1.0)
+_BACKOFF = Backoff(min_seconds=0.8, max_seconds=30.0, jitter=1.0)
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -263,7 +266,9 @@ class Reflector(Generic[T]):
         self._log.warning(
             "list or watch failed", rv=self.resource_version, attempt=self._failures, error=error
         )
-        if isinstance(error, ApiError) and self.resource_version:
+        # A server that is starting or busy says nothing about the revision.
+        refused = isinstance(error, ApiError) and not isinstance(error, _NOT_NOW)
+        if refused and self.resource_version:
             self._refusals += 1
             if self._refusals >= _REFUSALS_BEFORE_RELIST:
                 self._start_over()
@@ -277,7 +282,7 @@ class Reflector(Generic[T]):
 
     async def _wait(self) -> None:
         self._failures += 1
-        await self._clock.sleep(BACKOFF.seconds(self._failures, self._ids))
+        await self._clock.sleep(_BACKOFF.seconds(self._failures, self._ids))
 
 
 def _identity(obj: Object) -> tuple[str, ...]:

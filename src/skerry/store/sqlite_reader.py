@@ -67,10 +67,22 @@ _RANGES, _SIZES = (
     for value in ("log.v", "length(log.v)")
 )
 _WINDOW = "SELECT rv FROM log WHERE rv > ? ORDER BY rv LIMIT 1 OFFSET ?"
-_HISTORY = (
+_EVENTS = (
     "SELECT log.rv, log.k, log.v, old.v, log.prev_rv"
     " FROM log LEFT JOIN log AS old ON old.rv = log.prev_rv AND log.prev_rv > 0"
-    " WHERE log.rv > ? AND log.rv <= ? AND log.k >= ? AND log.k < ? ORDER BY log.rv LIMIT ?"
+)
+_HISTORY = (
+    f"{_EVENTS} WHERE log.rv > ? AND log.rv <= ? AND log.k >= ? AND log.k < ?"
+    " ORDER BY log.rv LIMIT ?"
+)
+_EVENT = f"{_EVENTS} WHERE log.rv = ?"
+# The revisions at which anything below a prefix was written or deleted, if those are few. A key's
+# last deletion is where its last state ended; there is nothing else of it.
+_FEW = 256
+_REVISIONS = (
+    "SELECT rv, 0 FROM (SELECT rv FROM cur WHERE k >= ?1 AND k < ?2 LIMIT ?3)"
+    " UNION ALL SELECT rv, until FROM"
+    " (SELECT rv, until FROM past WHERE k >= ?1 AND k < ?2 LIMIT ?3)"
 )
 
 
@@ -225,10 +237,21 @@ def _chunk(
 async def _events(
     connection: apsw.Connection, prefix: str, span: tuple[int, int], limit: int
 ) -> tuple[list[Event], int]:
-    """Scan the log above ``span[0]`` in windows of rows, so that a rare prefix stalls nobody."""
+    """Return what happened below *prefix* above ``span[0]``, *limit* events at the most.
+
+    Where little is below it, and much happened elsewhere, its keys say when. Thousands of edges
+    that return to a hub each ask for what they missed, and nearly all of that is the others'.
+    Else the log is scanned in windows of rows, so that a rare prefix stalls nobody.
+    """
     position, newest = span
     end = prefix_end(prefix) or _BEYOND
-    events: list[Event] = []
+    if newest - position > _FEW:
+        pairs = rows(connection, _REVISIONS, (prefix, end, _FEW + 1))
+        if len(pairs) <= _FEW:
+            found = sorted({each for pair in pairs for each in pair if position < each <= newest})
+            events = [Event(*rows(connection, _EVENT, (each,))[0]) for each in found[:limit]]
+            return events, events[-1].revision if len(events) >= limit else newest
+    events = []
     while position < newest and len(events) < limit:
         window = rows(connection, _WINDOW, (position, CHUNK - 1))
         upto = window[0][0] if window else newest

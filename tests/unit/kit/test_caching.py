@@ -57,6 +57,7 @@ BOUNDED = {
     "skerry.logic.machinery.workspaces.names.shard_name_hash": "our own names",
     "skerry.logic.machinery.workspaces.principals.qualified_name": "names of principals",
     "skerry.logic.machinery.workspaces.schemas._native": "built-in types",
+    "skerry.server.multiplex.watches._read_selectors": "long text goes past it",
     "skerry.server.workspaces.authorization._entering": "clusters that there are",
     "skerry.server.workspaces.authorization._bound_user": "users that were authenticated",
     "urllib.parse.urlsplit": "behind split_url, which limits the length",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.multiplex import MultiplexedWatches
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
+from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport, TransportError
 from skerry.runtime.wrapping import WrappedTransport
 from skerry.store.memory import MemoryStore
 from tests.kit.chain.syncer_world import Switch
@@ -282,6 +283,71 @@ async def test_a_patch_of_what_is_not_held_is_answered_by_reading_everything() -
         await world.put(MAPS, "a", "2")
         await asyncio.sleep(5)
         await world.agree(maps)
+
+
+class Ending(WrappedTransport):
+    """A line to a server of many readers, which ends once, politely or not."""
+
+    def __init__(self, inner: Transport, *, politely: bool) -> None:
+        super().__init__(inner)
+        self.opened: list[float] = []
+        self._politely = politely
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AsyncIterator[AnswerStream]:
+        self.opened.append(asyncio.get_running_loop().time())
+        async with super().stream(method, path, query, headers, body) as answer:
+            yield Spreading(answer, ends=len(self.opened) == 1, politely=self._politely)
+
+
+class Spreading:
+    """A stream that asks its readers to spread over 40 seconds, and may end after five."""
+
+    def __init__(self, inner: AnswerStream, *, ends: bool, politely: bool) -> None:
+        self.status, self.headers = inner.status, inner.headers
+        self._inner, self._ends, self._politely = inner, ends, politely
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5 if self._ends else None):
+                async for chunk in self._inner:
+                    for line in chunk.splitlines():
+                        said = orjson.loads(line)
+                        if "watch" not in said:
+                            said["object"]["returnSeconds"] = 40
+                        yield orjson.dumps(said) + b"\n"
+        if not self._politely:
+            raise TransportError("killed")
+
+
+@virtual
+@pytest.mark.parametrize("politely", [True, False])
+async def test_readers_of_a_server_that_ends_come_back_one_after_the_other(politely: bool) -> None:
+    async with serving(MemoryStore("one")) as server, asyncio.TaskGroup() as tasks:
+        direct = EmbeddedTransport(server.api.engine.handle, request)
+        lines = [Ending(direct, politely=politely) for _ in range(40)]
+        running = []
+        for seed, line in enumerate(lines):
+            ids, client = SeededIds(seed), Client(line, clock=LoopClock())
+            watches = MultiplexedWatches(client, ids)
+            factory = InformerFactory(client, ids=ids, source=watches)
+            factory.informer(MAPS, SHOP)
+            running += [tasks.create_task(watches.run()), tasks.create_task(factory.run())]
+        await asyncio.sleep(60)
+        waited = sorted(line.opened[1] - line.opened[0] - 5 for line in lines)
+        assert waited[-1] < 41
+        assert [sum(at <= each < at + 10 for each in waited) > 3 for at in (0, 10, 20, 30)] == [
+            True
+        ] * 4
+        for task in running:
+            task.cancel()
 
 
 @virtual

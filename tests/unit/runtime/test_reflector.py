@@ -154,6 +154,16 @@ async def test_a_server_that_keeps_refusing_a_revision_is_asked_for_the_state() 
 
 
 @virtual
+async def test_a_server_that_is_starting_is_not_asked_for_the_state_again() -> None:
+    starting = errors.ServiceUnavailable("the server is starting")
+    busy = errors.TooManyRequests("later")
+    script = Script(
+        page(5, pod("a", 1)), starting, busy, starting, starting, [("ADDED", pod("b", 6))]
+    )
+    assert await followed(script) == ["=a", "ADDED b"]
+
+
+@virtual
 async def test_a_server_that_does_not_know_streaming_lists_is_listed() -> None:
     refusal = errors.Invalid("sendInitialEvents is forbidden for watch")
     script = Script(refusal, page(5, pod("a", 1)), minor="27+")

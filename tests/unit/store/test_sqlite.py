@@ -180,6 +180,26 @@ async def test_a_watcher_slower_than_the_ring_loses_nothing(store: SqliteStore) 
     assert len(seen) == 2502
 
 
+async def test_the_history_of_a_few_keys_is_the_same_however_it_is_found(
+    store: SqliteStore,
+) -> None:
+    start = await store.revision()
+    for turn in range(6):
+        value = None if turn in (2, 4) else b"%d" % turn
+        await store.commit([Write("/few/often", value), Write(f"/few/{turn}", b"")])
+        await store.commit([Write(f"/many/{n}", b"%d" % turn) for n in range(200)])
+    await store.commit([Write("/few/1", None)])
+    everything = await store.history("", after=start, limit=10_000)
+    assert {event.value is None for event in everything if event.key == "/few/often"} == {
+        True,
+        False,
+    }
+    for after in (start, start + 3, start + 300, start + 700, everything[-1].revision):
+        expected = [e for e in everything if e.revision > after and e.key.startswith("/few/")]
+        assert await store.history("/few/", after=after) == expected
+        assert await store.history("/few/", after=after, limit=3) == expected[:3]
+
+
 async def test_compaction_deletes_what_is_superfluous_and_only_that(
     store: SqliteStore, path: Path
 ) -> None:

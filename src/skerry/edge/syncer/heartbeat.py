@@ -88,7 +88,8 @@ class Heartbeat:
                 failures, silent = failures + 1, True
                 self._counted.labels("failed").inc()
                 self._log.debug("heartbeat failed", attempt=failures, error=error)
-                delay = self._backoff.seconds(failures, self._ids)
+                spread = self._hub.facts.return_seconds * self._ids.fraction()
+                delay = max(self._backoff.seconds(failures, self._ids), spread)
             await self._hub.clock.sleep(delay)
 
     async def _catch_up(self) -> None:

@@ -20,6 +20,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -44,7 +46,7 @@ from skerry.server.http.packing import PackedSender
 from skerry.server.multiplex.channel import Channel
 from skerry.server.request.call import Call
 from skerry.server.request.info import RequestInfo, selected_name
-from skerry.server.request.options import list_options
+from skerry.server.request.options import ListOptions, list_options
 from skerry.server.request.selection import Selection
 from skerry.server.rest.read import Reader
 from skerry.server.security.authorization import forbidden
@@ -59,6 +61,11 @@ _MAX_QUEUED_BYTES = 16 << 20
 _SHORTEST_SECONDS = 1800.0
 _BOOKMARK_SECONDS = 60.0
 _SHORTEST_BOOKMARK_SECONDS = 1.0
+# A reader that comes back costs some two milliseconds with its heartbeat, most of that handshakes:
+# at this pace they take half of a core, and others are served meanwhile.
+_RETURNS_PER_SECOND = 250
+_SHORTEST_RETURN_SECONDS = 1.0
+_SHORT_SELECTORS = 256
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
@@ -108,6 +115,8 @@ class MultiplexedWatches:
         self._authorizer = authorizer
         self._ids = ids
         self._identity = identity
+        # How many streams are open.
+        self._streams = 0
 
     async def handle(self, visit: Visit) -> Answer:
         """Answer with the stream."""
@@ -117,18 +126,27 @@ class MultiplexedWatches:
             self._reader,
             seconds=terms.timeout_seconds or _SHORTEST_SECONDS * (1 + self._ids.fraction()),
             bookmark_seconds=max(_SHORTEST_BOOKMARK_SECONDS, terms.bookmark_seconds),
+            return_seconds=self._return_seconds,
         )
         wanted = [self._wanted(visit, terms, each, stream) for each in terms.watches]
         packed = accepts_gzip(visit.request.headers.get("accept-encoding", ""))
 
         async def run(sender: Sender) -> None:
-            await stream.run(PackedSender(sender) if packed else sender, wanted)
+            self._streams += 1
+            try:
+                await stream.run(PackedSender(sender) if packed else sender, wanted)
+            finally:
+                self._streams -= 1
 
         def recheck() -> None:
             stream.recheck(lambda channel: self._refusal(visit, channel))
 
         headers = (("Content-Encoding", "gzip"),) if packed else ()
         return Stream(run=run, headers=headers, recheck=recheck, watches=len(wanted))
+
+    def _return_seconds(self) -> float:
+        """Return over how long a time all present readers should come back, should this end."""
+        return round(self._streams / _RETURNS_PER_SECOND, 1)
 
     def _wanted(
         self, visit: Visit, terms: StreamTerms, asked: WatchTerms, stream: MultiplexedStream
@@ -164,9 +182,11 @@ class MultiplexedWatches:
             namespace=asked.namespace,
             selected_name=selected_name(asked.field_selector) if asked.field_selector else "",
         )
-        request = _as_watch(asked, visit.request.path)
+        query, options = _selected(asked.label_selector, asked.field_selector)
+        headers = {"accept": _METADATA} if asked.metadata_only else {}
+        request = Request("GET", visit.request.path, query, headers)
         call = Call(request, info, visit.user, resource, visit.types)
-        selection = Selection(call, list_options(request))
+        selection = Selection(call, options)
         shown = self._reader.representation(call)
         if resource.webhook is not None and shown.decodes:
             # What waits for a webhook would keep every other watch of the stream waiting.
@@ -202,9 +222,11 @@ class MultiplexedStream:
         *,
         seconds: float,
         bookmark_seconds: float,
+        return_seconds: Callable[[], float],
     ) -> None:
         self._dispatcher = dispatcher
         self._reader = reader
+        self._return_seconds = return_seconds
         self._seconds = seconds
         self._bookmark_seconds = bookmark_seconds
         self._channels: dict[Channel, None] = {}
@@ -316,7 +338,10 @@ class MultiplexedStream:
 
     def _bookmark(self) -> None:
         self._reported = self._dispatcher.position
-        body = dump({"metadata": {"resourceVersion": str(self._reported)}})
+        found: dict[str, Any] = {"metadata": {"resourceVersion": str(self._reported)}}
+        if (spread := self._return_seconds()) >= _SHORTEST_RETURN_SECONDS:
+            found["returnSeconds"] = spread
+        body = dump(found)
         self._lines.append(b'{"type":"BOOKMARK","object":%b}\n' % body)
         self.flush()
 
@@ -359,15 +384,25 @@ def _check_namespace(name: str, *, namespaced: bool) -> None:
         raise NotFound.path()
 
 
-def _as_watch(asked: WatchTerms, path: str) -> Request:
-    """Return the options of a watch as the query of a request, which is how they are read."""
-    query = {"watch": "true", "allowWatchBookmarks": "true"}
-    if asked.label_selector:
-        query["labelSelector"] = asked.label_selector
-    if asked.field_selector:
-        query["fieldSelector"] = asked.field_selector
-    headers = {"accept": _METADATA} if asked.metadata_only else {}
-    return Request("GET", path, urlencode(query), headers)
+def _selected(labels: str, fields: str) -> tuple[str, ListOptions]:
+    """Return the options of a watch, and the query of a request that they are read from."""
+    if len(labels) + len(fields) > _SHORT_SELECTORS:
+        return _read_selectors(labels, fields)
+    return _short_selectors(labels, fields)
+
+
+def _read_selectors(labels: str, fields: str) -> tuple[str, ListOptions]:
+    asked = {"watch": "true", "allowWatchBookmarks": "true"}
+    if labels:
+        asked["labelSelector"] = labels
+    if fields:
+        asked["fieldSelector"] = fields
+    query = urlencode(asked)
+    return query, list_options(Request("GET", "/", query, {}))
+
+
+# All edges watch by the same few, and come back in their thousands.
+_short_selectors = lru_cache(maxsize=256)(_read_selectors)
 
 
 def _error_line(identity: str, error: ApiError) -> bytes:

@@ -293,10 +293,16 @@ class Dispatcher:
         self._subscribers.setdefault(subscriber.prefix, {})[subscriber] = None
 
     def _replay(self, subscriber: Subscriber, after: int) -> None:
-        for change in self._memory:
-            if change.event.revision > after and change.event.key.startswith(subscriber.prefix):
-                subscriber.offer(change)
-                change.shed()
+        missed: list[Change] = []
+        # From the end: most who subscribe have seen all but the last, or the very last.
+        for change in reversed(self._memory):
+            if change.event.revision <= after:
+                break
+            if change.event.key.startswith(subscriber.prefix):
+                missed.append(change)
+        for change in reversed(missed):
+            subscriber.offer(change)
+            change.shed()
         subscriber.flush()
 
     def expire(self, view: str) -> None:

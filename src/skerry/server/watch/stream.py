@@ -16,7 +16,8 @@ from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.watch.watch_event_type import watch_event_type
 from skerry.store.base import Compacted, Unavailable
 
-# A watcher this far behind will not catch up; it is asked to start again rather than buffered.
+# A watcher this far behind will not catch up: its stream ends, as kube-apiserver's does. It watches
+# again from the last version that it has seen, and gets 410 Gone only if that was compacted.
 _MAX_QUEUED_BYTES = 16 << 20
 # About as often as kube-apiserver sends them, and a last one before the end.
 _BOOKMARK_SECONDS = 60.0

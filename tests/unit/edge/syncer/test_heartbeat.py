@@ -59,7 +59,7 @@ class Beating:
     def __init__(self, hub: Hub) -> None:
         self.hub, self.metrics, self.edge_answers = hub, SyncerMetrics(), True
         settings = SyncerSettings(name="florin", identity="me", heartbeat_seconds=30.0)
-        client = Client(hub, clock=LoopClock())
+        client = self.client = Client(hub, clock=LoopClock())
         # Set while nothing is left to be reported.
         self.all_said = asyncio.Event()
         self.all_said.set()
@@ -154,6 +154,16 @@ async def test_a_hub_that_comes_back_hears_of_the_edge_within_half_a_minute() ->
         here.hub.away = False
         await asyncio.sleep(46)
         assert here.counted("sent") > sent
+
+
+@virtual
+async def test_a_hub_of_many_edges_hears_of_them_one_after_the_other() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        here.client.facts.return_seconds = 10_000.0
+        here.hub.away = True
+        await asyncio.sleep(120)
+        assert here.counted("failed") == 1, "the next one is a long time off"
 
 
 @virtual

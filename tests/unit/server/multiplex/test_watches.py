@@ -8,6 +8,8 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
 from skerry.logic.machinery.patch.json_patch import apply_json_patch
@@ -50,13 +52,18 @@ async def received(sender: MemorySender, count: int) -> list[tuple[str, str, str
     ]
 
 
-async def until_caught_up(sender: MemorySender) -> str:
-    """Read on to the line that says so; return its revision."""
+async def bookmark(sender: MemorySender) -> Object:
+    """Read on to the line that says that all have caught up."""
     while True:
-        event = await sender.lines.get()
+        event: Object = await sender.lines.get()
         if "watch" not in event:
             assert event["type"] == "BOOKMARK", event
-            return str(event["object"]["metadata"]["resourceVersion"])
+            return event
+
+
+async def until_caught_up(sender: MemorySender) -> str:
+    """Read on to the line that says so; return its revision."""
+    return str((await bookmark(sender))["object"]["metadata"]["resourceVersion"])
 
 
 @virtual
@@ -244,6 +251,18 @@ async def test_how_far_it_has_read_is_reported_now_and_then_but_not_in_vain() ->
         await asyncio.sleep(35)
         assert sender.lines.qsize() == 1
         assert int(await until_caught_up(sender)) > int(start)
+
+
+@virtual
+async def test_many_readers_are_asked_to_come_back_one_after_the_other() -> None:
+    async with serving() as server, contextlib.AsyncExitStack() as stack:
+        few = await stack.enter_async_context(streaming(server, SECRETS_WATCH))
+        assert "returnSeconds" not in (await bookmark(few))["object"]
+        for _ in range(500):
+            last = await stack.enter_async_context(streaming(server, SECRETS_WATCH))
+            await bookmark(last)
+        last = await stack.enter_async_context(streaming(server, SECRETS_WATCH))
+        assert (await bookmark(last))["object"]["returnSeconds"] == pytest.approx(2.0)
 
 
 @virtual
