@@ -12,6 +12,7 @@ from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.informer import InformerFactory
 from skerry.server.http.message import Peer, Request
 from skerry.server.security.signing_rotation import Authorities
@@ -38,6 +39,16 @@ def embedded_transport(api: ApiServer, user: User = _USER) -> EmbeddedTransport:
     return EmbeddedTransport(api.engine.handle, make_request)
 
 
+def one_state_at_a_time() -> ServerFacts:
+    """Return facts for a client into the server beside it: its informers read one after the other.
+
+    All begin in the same moment, when the server has just started and its clients come back. A
+    request takes several turns of the loop, and each turn would last as long as a piece of every
+    state.
+    """
+    return ServerFacts(reading=asyncio.Semaphore(1))
+
+
 async def run_core_controllers(
     api: ApiServer, authorities: Authorities, clock: Clock, ids: IdSource
 ) -> None:
@@ -48,7 +59,12 @@ async def run_core_controllers(
     from skerry.controllers.core.namespace import controller as namespace
     from skerry.controllers.core.quota import controller as quota
 
-    client = Client(embedded_transport(api), user_agent="skerry/core-controllers", clock=clock)
+    client = Client(
+        embedded_transport(api),
+        user_agent="skerry/core-controllers",
+        clock=clock,
+        facts=one_state_at_a_time(),
+    )
     factory = InformerFactory(client, ids=ids)
     context = ControllerContext(client=client, factory=factory, ids=ids)
     controllers: list[Runnable] = [

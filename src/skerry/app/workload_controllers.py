@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.app.api_server import ApiServer
-from skerry.app.core_controllers import Runnable, embedded_transport
+from skerry.app.core_controllers import Runnable, embedded_transport, one_state_at_a_time
 from skerry.controllers.workload import (
     disruption,
     node_lifecycle,
@@ -83,7 +83,12 @@ def build_workload_controllers(
 
 async def run_plain_workload_controllers(api: ApiServer, clock: Clock, ids: IdSource) -> None:
     """Run them beside a server that has no nodes, until cancelled."""
-    client = Client(embedded_transport(api), user_agent="skerry/workload-controllers", clock=clock)
+    client = Client(
+        embedded_transport(api),
+        user_agent="skerry/workload-controllers",
+        clock=clock,
+        facts=one_state_at_a_time(),
+    )
     factory = InformerFactory(client, ids=ids)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(factory.run())

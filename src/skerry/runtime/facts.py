@@ -26,6 +26,9 @@ class ServerFacts:
     extensions: Mapping[str, str] | None = None
     # Over how many seconds its clients are to spread when they come back to it; 0: none was named.
     return_seconds: float = 0.0
+    # Taken while a whole state is read, by clients that share a loop with the server; None: as many
+    # are read at once as are asked for.
+    reading: asyncio.Semaphore | None = None
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def known_version(self, ask: Ask) -> Mapping[str, str]:

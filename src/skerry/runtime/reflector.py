@@ -15,6 +15,7 @@ the state again after a few attempts: that also covers servers restored to an ol
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -44,6 +45,8 @@ from skerry.runtime.watching import Notice, OrdinaryWatches, Watched, WatchSourc
 # A watch that ends sooner, and brought nothing, counts as a failure: do not spin.
 _SHORT_WATCH_SECONDS = 1.0
 _REFUSALS_BEFORE_RELIST = 3
+# Whose state comes slowly, as one that a webhook converts, keeps others waiting no longer.
+_READING_SECONDS = 0.25
 _NOT_NOW = (ServiceUnavailable, TooManyRequests)
 _INITIAL_END = "k8s.io/initial-events-end"
 
@@ -100,6 +103,8 @@ class Reflector(Generic[T]):
         self._transform = transform
         self._failures = 0
         self._refusals = 0
+        # Held while this reads a whole state, where not many may at once.
+        self._reading: asyncio.Semaphore | None = None
         self._page_size = PAGE_SIZE
         self.resource_version = ""
         # Since when, in monotonic seconds, a watch shows changes; None while none does.
@@ -125,6 +130,26 @@ class Reflector(Generic[T]):
 
     async def _step(self) -> None:
         """Read the state if it must be read, then follow it until the watch ends."""
+        reading = self._client.facts.reading
+        if reading is None or self.resource_version:
+            await self._read_or_follow()
+            return
+        await reading.acquire()
+        self._reading = reading
+        given_back = asyncio.get_running_loop().call_later(_READING_SECONDS, self._has_read)
+        try:
+            await self._read_or_follow()
+        finally:
+            given_back.cancel()
+            self._has_read()
+
+    def _has_read(self) -> None:
+        """Let others read whole states."""
+        if self._reading is not None:
+            self._reading.release()
+            self._reading = None
+
+    async def _read_or_follow(self) -> None:
         if self.resource_version:
             await self._follow()
         elif await self._source.reports_state():
@@ -173,6 +198,7 @@ class Reflector(Generic[T]):
         async with self._source.watch(watched) as notices:
             if not self.resource_version:
                 await self._fill(notices)
+                self._has_read()
             self.following_since = self._clock.monotonic()
             try:
                 async for notice in notices:

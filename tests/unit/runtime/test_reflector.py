@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
+import pytest
 
 from skerry.api import errors
 from skerry.api.kinds import GroupVersionResource
@@ -17,6 +19,7 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.answers import EventKind
 from skerry.runtime.client import Client
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.reflector import Reflector
 from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
 from tests.kit.sim.loop import virtual
@@ -161,6 +164,39 @@ async def test_a_server_that_is_starting_is_not_asked_for_the_state_again() -> N
         page(5, pod("a", 1)), starting, busy, starting, starting, [("ADDED", pod("b", 6))]
     )
     assert await followed(script) == ["=a", "ADDED b"]
+
+
+class Timed(Script):
+    """Notes when it is asked, and answers a list after *seconds*."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(minor="20")
+        self.seconds = seconds
+        self.times: list[float] = []
+
+    async def _next(self, query: str) -> Any:
+        if "watch" in query:
+            await asyncio.Event().wait()
+        self.times.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(self.seconds)
+        return page(5, pod("a", 1))
+
+
+@virtual
+@pytest.mark.parametrize(("seconds", "spaced"), [(0.1, 0.1), (5.0, 0.25)])
+async def test_states_are_read_one_after_the_other_but_none_holds_up_the_rest(
+    seconds: float, spaced: float
+) -> None:
+    server = Timed(seconds)
+    client = Client(server, clock=LoopClock(), facts=ServerFacts(reading=asyncio.Semaphore(1)))
+    reflectors = [Reflector(client, PODS, Names(), str, ids=SeededIds(n)) for n in range(4)]
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(each.run()) for each in reflectors]
+        await asyncio.sleep(20)
+        for task in running:
+            task.cancel()
+    waits = [later - sooner for sooner, later in pairwise(server.times)]
+    assert waits == pytest.approx([spaced] * 3)
 
 
 @virtual
