@@ -1,4 +1,4 @@
-"""The core controllers beside a server, over the in-process transport."""
+"""The core controllers beside a server: its dispatcher feeds them, writes take the transport."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from skerry.app.api_server import ApiServer
+from skerry.app.fed_watches import FedWatches
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.runtime.client import Client
@@ -14,6 +15,7 @@ from skerry.runtime.context import ControllerContext
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.informer import InformerFactory
+from skerry.runtime.watching import OrdinaryWatches
 from skerry.server.http.message import Peer, Request
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.user import User
@@ -49,6 +51,12 @@ def one_state_at_a_time() -> ServerFacts:
     return ServerFacts(reading=asyncio.Semaphore(1))
 
 
+def fed_factory(api: ApiServer, client: Client, ids: IdSource) -> InformerFactory:
+    """Return informers that the dispatcher of *api*, a plain server, feeds; *client* is into it."""
+    source = FedWatches(api, OrdinaryWatches(client, ids))
+    return InformerFactory(client, ids=ids, source=source)
+
+
 async def run_core_controllers(
     api: ApiServer, authorities: Authorities, clock: Clock, ids: IdSource
 ) -> None:
@@ -65,7 +73,7 @@ async def run_core_controllers(
         clock=clock,
         facts=one_state_at_a_time(),
     )
-    factory = InformerFactory(client, ids=ids)
+    factory = fed_factory(api, client, ids)
     context = ControllerContext(client=client, factory=factory, ids=ids)
     controllers: list[Runnable] = [
         namespace.build(context),

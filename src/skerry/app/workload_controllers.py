@@ -6,7 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.app.api_server import ApiServer
-from skerry.app.core_controllers import Runnable, embedded_transport, one_state_at_a_time
+from skerry.app.core_controllers import (
+    Runnable,
+    embedded_transport,
+    fed_factory,
+    one_state_at_a_time,
+)
 from skerry.controllers.workload import (
     disruption,
     node_lifecycle,
@@ -89,7 +94,7 @@ async def run_plain_workload_controllers(api: ApiServer, clock: Clock, ids: IdSo
         clock=clock,
         facts=one_state_at_a_time(),
     )
-    factory = InformerFactory(client, ids=ids)
+    factory = fed_factory(api, client, ids)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(factory.run())
         tasks.create_task(run_workload_controllers(client, factory))

@@ -80,6 +80,9 @@ class Selection:
     labels: str = ""
     fields: str = ""
     metadata_only: bool = False
+    # What is read of each object beside its metadata, as ``member.member``; empty: all of it. A
+    # source that can tell less may leave out the rest.
+    parts: tuple[str, ...] = ()
 
     def parameters(self) -> dict[str, str]:
         found = {"labelSelector": self.labels, "fieldSelector": self.fields}

@@ -171,7 +171,7 @@ class InformerFactory:
         source: WatchSource | None = None,
     ) -> None:
         """*source* is where all watches come from; ordinary requests unless given."""
-        self._source = source
+        self.source = source
         self.client = client
         self.ids = ids
         self.metrics = metrics or RuntimeMetrics()
@@ -204,7 +204,7 @@ class InformerFactory:
                 transform=transform,
                 index=Index(packed=packed, mutation_check=self._mutation_check),
                 metrics=self.metrics,
-                source=self._source,
+                source=self.source,
                 compact=compact,
             )
             self._start(key)

@@ -10,7 +10,7 @@ Invariant: a claim that a pod on a node uses is never removed, whoever deletes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from skerry.api.kinds import GroupVersionResource
@@ -30,6 +30,8 @@ VOLUMES = GroupVersionResource("", "v1", "persistentvolumes")
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 BY_CLAIM = "claim-of-pod"
+# All that is looked at of a pod, of which there may be very many.
+_WHERE_AND_WHAT = Selection(parts=("spec.nodeName", "spec.volumes"))
 
 # -- observe and decide ----------------------------------------------------------------------
 
@@ -100,7 +102,8 @@ def _is_shut_down(pod: Object) -> bool:
 
 def build(context: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller; a key without a namespace is that of a volume."""
-    claims, volumes, pods = (context.factory.informer(each) for each in (CLAIMS, VOLUMES, PODS))
+    claims, volumes = (context.factory.informer(each) for each in (CLAIMS, VOLUMES))
+    pods = context.factory.informer(PODS, _WHERE_AND_WHAT)
     queue: WorkQueue[Key] = context.queue(NAME)
     pods.index.add_index(BY_CLAIM, _by_claim)
     claims.add_handler(_enqueue_unsettled(CLAIM_FINALIZER, queue.add))
@@ -133,9 +136,12 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     return context.controller(NAME, reconciler, queue, [claims, volumes, pods])
 
 
-def _by_claim(pod: Object) -> Iterable[Hashable]:
+def _by_claim(pod: Object) -> Iterable[Key]:
+    names = tuple(claims_of(pod))
+    if not names:
+        return ()
     key = key_of(pod)
-    return [Key(key.cluster, key.namespace, name) for name in claims_of(pod)]
+    return [Key(key.cluster, key.namespace, name) for name in names]
 
 
 def _enqueue_unsettled(finalizer: str, add: Callable[[Key], None]) -> Handler:
@@ -160,8 +166,7 @@ def _enqueue_claims(add: Callable[[Key], None]) -> Handler:
             return
         for pod in (old, new):
             if pod is not None:
-                key = key_of(pod)
-                for name in claims_of(pod):
-                    add(Key(key.cluster, key.namespace, name))
+                for key in _by_claim(pod):
+                    add(key)
 
     return handle

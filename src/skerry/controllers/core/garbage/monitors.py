@@ -152,6 +152,7 @@ class Monitors:
             ids=self._factory.ids,
             selection=self._selection,
             metrics=self._factory.metrics,
+            source=self._factory.source,
         )
         self._followed[info.group_resource] = _Monitor(
             info, feed, tasks.create_task(reflector.run())
