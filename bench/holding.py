@@ -109,7 +109,7 @@ def _held() -> list[tuple[str, int]]:
         if isinstance(each, Informer):
             form = "packed" if each.index._packed else "objects"
             name = f"informer of {each.gvr.resource}, {form}, {_transform(each)}"
-            for part in (each.index._held, each.index._indexes, each.index._values):
+            for part in (each.index._held, each.index._indexes):
                 sizes[name] += walk.bytes_of(part)
     for each in everything:
         kind = type(each)

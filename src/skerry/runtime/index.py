@@ -5,7 +5,8 @@ cluster-scoped objects. Objects handed out are shared and read-only: copy before
 switch the mutation check on, which finds whoever did not.
 
 ``packed`` keeps encoded bytes instead of dicts (a fifth of the memory, nothing for the garbage
-collector to walk) and decodes on each read; indexes are computed once, when an object comes in.
+collector to walk) and decodes on each read. What an object is indexed under is worked out when it
+comes and when it goes, so an index function depends on the object alone.
 """
 
 from __future__ import annotations
@@ -65,8 +66,6 @@ class Index:
         self._held: dict[Key, Any] = {}
         self._functions: dict[str, IndexFunction] = {}
         self._indexes: dict[str, dict[Hashable, dict[Key, None]]] = {}
-        # What each object is indexed under, in the order of the indexes.
-        self._values: dict[Key, tuple[tuple[Hashable, ...], ...]] = {}
         self._proofs: dict[Key, bytes] | None = {} if mutation_check and not packed else None
 
     def __len__(self) -> int:
@@ -95,9 +94,7 @@ class Index:
         self._functions[name] = function
         self._indexes[name] = {}
         for key, held in self._held.items():
-            values = tuple(function(self._opened(held)))
-            self._values[key] = (*self._values.get(key, ()), values)
-            self._enter(key, name, values)
+            self._enter(key, name, function(self._opened(held)))
 
     def keys_by(self, name: str, value: Hashable) -> list[Key]:
         """Return the keys an index holds for *value*, in the order they came."""
@@ -131,10 +128,8 @@ class Index:
             self._held[key] = obj
         if self._proofs is not None:
             self._proofs[key] = _proof(obj)
-        if self._functions:
-            self._values[key] = values = tuple(tuple(f(obj)) for f in self._functions.values())
-            for name, found in zip(self._functions, values, strict=True):
-                self._enter(key, name, found)
+        for name, function in self._functions.items():
+            self._enter(key, name, function(obj))
         return old
 
     def remove(self, key: Key) -> Object | None:
@@ -142,22 +137,24 @@ class Index:
         held = self._held.pop(key, None)
         if held is None:
             return None
-        for name, values in zip(self._functions, self._values.pop(key, ()), strict=False):
+        if self._proofs is not None:
+            _verify(key, held, self._proofs.pop(key))
+        old = self._opened(held)
+        # Asked again rather than kept: for most objects that would be as large as the object.
+        for name, function in self._functions.items():
             entries = self._indexes[name]
-            for value in values:
+            for value in set(function(old)):
                 entries[value].pop(key, None)
                 if not entries[value]:
                     del entries[value]
-        if self._proofs is not None:
-            _verify(key, held, self._proofs.pop(key))
-        return self._opened(held)
+        return old
 
     def check_unchanged(self) -> None:
         """Raise ``MutatedObject`` when a held object was changed; needs the mutation check."""
         for key, proof in (self._proofs or {}).items():
             _verify(key, self._held[key], proof)
 
-    def _enter(self, key: Key, name: str, values: tuple[Hashable, ...]) -> None:
+    def _enter(self, key: Key, name: str, values: Iterable[Hashable]) -> None:
         entries = self._indexes[name]
         for value in values:
             entries.setdefault(value, {})[key] = None

@@ -24,13 +24,12 @@ from skerry.controllers.mailbox.events import (
     enqueue_on_sync_target,
     enqueue_on_workspace,
     lean_binding,
-    lean_lease,
-    lean_workspace,
 )
 from skerry.controllers.mailbox.logging_executor import MailboxExecutor
 from skerry.controllers.mailbox.observe import Observed, Observer, Provider
 from skerry.kit.log import Logger
-from skerry.logic.fleet.placement.heartbeat import LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES, lean_lease
+from skerry.logic.fleet.placement.records import lean_mailbox, lean_sync_target
 from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -65,12 +64,8 @@ class MailboxController:
     def __init__(self, views: Views, provider: Provider, *, workers: int = WORKERS) -> None:
         self._views = views
         workload, edge = views.workload, views.edge
-        self._targets = workload.informer(
-            SYNC_TARGETS, transform=standing.with_standing, packed=True
-        )
-        self._workspaces = views.provider.informer(
-            WORKSPACES, transform=lean_workspace, packed=True
-        )
+        self._targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
+        self._workspaces = views.provider.informer(WORKSPACES, transform=lean_mailbox, packed=True)
         self._bindings = edge.informer(API_BINDINGS, transform=lean_binding, packed=True)
         self._targets.index.add_index(BY_UID, by_uid)
         self._workspaces.index.add_index(BY_CONTENT, by_content)

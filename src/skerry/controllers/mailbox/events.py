@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from skerry.api.edge import MAILBOX_BINDING, SYNC_TARGET_NAME, Mailbox, mailbox_named
+from skerry.api.edge import MAILBOX_BINDING, Mailbox, mailbox_named
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.logic.fleet.placement.heartbeat import lease_seconds_of, renewals_of
 from skerry.runtime.client import cluster_of
 from skerry.runtime.informer import Handler, Informer
 
@@ -22,7 +21,6 @@ NAME = "mailbox-controller"
 BY_UID = "uid"
 BY_CONTENT = "content"
 # In a lean Lease: the times of its renewals, as far as anybody says.
-RENEWALS = "renewals"
 _KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
 
 
@@ -47,26 +45,11 @@ def content_of(workspace: Object) -> str:
     return str((workspace.get("spec") or {}).get("cluster") or "")
 
 
-def lean_workspace(obj: Object) -> Object:
-    """Return what is worth keeping of a Workspace."""
-    return {
-        "metadata": _lean(obj["metadata"], CLUSTER_ANNOTATION, SYNC_TARGET_NAME),
-        "spec": {"cluster": content_of(obj)},
-    }
-
-
 def lean_binding(obj: Object) -> Object:
     """Return what is worth keeping of an APIBinding."""
     reference = (obj.get("spec") or {}).get("reference")
     metadata = _lean(obj["metadata"], CLUSTER_ANNOTATION)
     return {"metadata": metadata, "spec": {"reference": reference}}
-
-
-def lean_lease(obj: Object) -> Object:
-    """Return what is worth keeping of a Lease."""
-    metadata = _lean(obj["metadata"], CLUSTER_ANNOTATION)
-    spec = {"leaseDurationSeconds": lease_seconds_of(obj)}
-    return {"metadata": metadata, "spec": spec, RENEWALS: renewals_of(obj)}
 
 
 def _lean(metadata: dict[str, Any], *annotations: str) -> Object:

@@ -18,9 +18,10 @@ from skerry.api.edge import (
 )
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
-from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, RENEWALS
+from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
+    RENEWALS,
     USUAL_LEASE_SECONDS,
     last_renewal,
     lease_seconds_of,

@@ -20,7 +20,6 @@ from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID
 from skerry.controllers.mailbox.relay import MailboxContent
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
-from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.syncing.reported import Reason, Reported, lean_status, reported
 from skerry.logic.machinery.conditions import condition, condition_of, set_conditions
 from skerry.logic.machinery.plan import Action, Announcement, Patch, Plan, Target
@@ -45,15 +44,6 @@ def lean_config(obj: Object) -> Object:
     cluster = (metadata.get("annotations") or {}).get(CLUSTER_ANNOTATION, "")
     kept["annotations"] = {CLUSTER_ANNOTATION: cluster}
     return {"metadata": kept, "status": lean_status(obj)}
-
-
-def with_standing(obj: Object) -> Object:
-    """Return what is worth keeping of a SyncTarget, with all that is said of how it stands."""
-    lean, status = lean_sync_target(obj), obj.get("status") or {}
-    lean["status"]["conditions"] = status.get("conditions") or []
-    lean["status"]["objects"] = status.get("objects") or {}
-    lean["status"]["syncerVersion"] = status.get("syncerVersion") or ""
-    return lean
 
 
 def enqueue_on_report(add: Callable[[MailboxContent], None]) -> Handler:
@@ -157,7 +147,8 @@ def decide(observed: Standing, now: datetime) -> Plan:
     wanted = [_condition(HELD, found.hold), _condition(OBJECTS_REFUSED, found.refusal)]
     conditions = set_conditions(known["conditions"], wanted, rfc3339(now))
     figures = {"objects": found.objects, "syncerVersion": found.version}
-    news = {name: value for name, value in figures.items() if value != known[name]}
+    # What is empty was left out.
+    news = {k: v for k, v in figures.items() if v != known.get(k) and (v or k in known)}
     patch: Object = {"status": news}
     if conditions == known["conditions"]:
         if news and observed.due:

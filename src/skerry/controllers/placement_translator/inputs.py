@@ -24,6 +24,7 @@ from skerry.controllers.placement_translator.object_history import ObjectHistory
 from skerry.controllers.placement_translator.records import slice_owner
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
+from skerry.logic.fleet.placement.records import lean_mailbox
 from skerry.logic.fleet.translation.sources import lean_definition
 from skerry.runtime.client import EVERYWHERE, cluster_of
 from skerry.runtime.context import ControllerContext
@@ -79,7 +80,7 @@ class Inputs:
         self.customizers = views.edge.informer(CUSTOMIZERS, packed=True)
         self.configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
         self.locations = views.scheduling.informer(LOCATIONS, transform=_lean_location, packed=True)
-        self.mailboxes = views.provider.informer(WORKSPACES, transform=_lean_workspace, packed=True)
+        self.mailboxes = views.provider.informer(WORKSPACES, transform=lean_mailbox, packed=True)
         self.grants: Informer | None = None
         self.consents: Informer | None = None
         if views.granting is not None:
@@ -157,8 +158,4 @@ def lean_rollout(obj: Object) -> Object:
 
 
 def _lean_config(obj: Object) -> Object:
-    return {**_lean(obj), "spec": obj.get("spec") or {}}
-
-
-def _lean_workspace(obj: Object) -> Object:
     return {**_lean(obj), "spec": obj.get("spec") or {}}

@@ -11,15 +11,11 @@ from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.status_queries import MAX_BYTES
 from skerry.controllers.status_queries.decide import decide
-from skerry.controllers.status_queries.events import (
-    KindKey,
-    QueryInputs,
-    lean_location,
-    lean_target,
-)
+from skerry.controllers.status_queries.events import KindKey, QueryInputs
 from skerry.controllers.status_queries.feed import Feed
 from skerry.controllers.status_queries.observe import QUERIES, Observed, QueryObserver
 from skerry.kit.log import Logger
+from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
 from skerry.logic.machinery.plan import NOTHING, Plan
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -67,7 +63,7 @@ class StatusQueries:
         pace = Pace(self.queue, clock)
         queries = edge.informer(STATUS_QUERIES)
         locations = views.scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
-        targets = views.workload.informer(SYNC_TARGETS, transform=lean_target, packed=True)
+        targets = views.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
         self.inputs = inputs = QueryInputs(
             feed,
             views.provider,

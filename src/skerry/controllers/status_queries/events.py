@@ -16,7 +16,7 @@ from skerry.api.edge import PROJECTED, PROJECTED_VALUE, STATUS_QUERIES, edge_pla
 from skerry.api.errors import FieldError
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
-from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
+from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.status_queries.extraction import Layout, version_of
 from skerry.controllers.status_queries.feed import Feed, WatchedKind
 from skerry.logic.fleet.placement.records import is_being_deleted
@@ -307,13 +307,13 @@ class QueryInputs:
         obj = new or old
         if obj is not None and self.known:
             place = (cluster_of(obj), obj["metadata"]["name"])
-            self.tables.put_location(place, None if new is None else new["labels"])
+            self.tables.put_location(place, None if new is None else _labels(new))
 
     def target_changed(self, old: Object | None, new: Object | None) -> None:
         """Take what is known of a SyncTarget."""
         obj = new or old
         if obj is not None and self.known:
-            found = None if new is None else Target(new["ready"], new["labels"])
+            found = None if new is None else target_of(new)
             self.tables.put_target(obj["metadata"].get("uid", ""), found)
 
     def _fill(self) -> None:
@@ -336,23 +336,10 @@ class QueryInputs:
             self.target_changed(None, obj)
 
 
-def lean_location(obj: Object) -> Object:
-    """Keep of a Location who it is, and its labels."""
-    return {"metadata": _identity(obj), "labels": obj["metadata"].get("labels") or {}}
+def target_of(obj: Object) -> Target:
+    """Return what queries know of a SyncTarget."""
+    return Target(is_true(obj, "Ready"), _labels(obj))
 
 
-def lean_target(obj: Object) -> Object:
-    """Keep of a SyncTarget who it is, its labels, and whether it is ready."""
-    return {**lean_location(obj), "ready": is_true(obj, "Ready")}
-
-
-def _identity(obj: Object) -> Object:
-    metadata = obj["metadata"]
-    names = ("name", "uid", "resourceVersion", "annotations")
-    found = {name: metadata[name] for name in names if name in metadata}
-    found["annotations"] = {
-        key: value
-        for key, value in (found.get("annotations") or {}).items()
-        if key == CLUSTER_ANNOTATION
-    }
-    return found
+def _labels(obj: Object) -> dict[str, str]:
+    return obj["metadata"].get("labels") or {}

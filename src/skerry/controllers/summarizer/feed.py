@@ -23,16 +23,16 @@ from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.summarizer.events import SummaryInputs
-from skerry.controllers.summarizer.leases import Leases, Timer, lean_lease
+from skerry.controllers.summarizer.leases import Leases, Timer
 from skerry.controllers.summarizer.projections import (
     BY_PLACEMENT,
     by_placement,
     lean_config,
     lean_slice,
-    lean_workspace,
 )
 from skerry.controllers.summarizer.watches import Cluster, KindWatches, Parked
-from skerry.logic.fleet.placement.heartbeat import LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES, lean_lease
+from skerry.logic.fleet.placement.records import lean_mailbox
 from skerry.logic.fleet.tables.completeness import Scope
 from skerry.logic.machinery.plan import NOTHING, Plan
 from skerry.runtime.client import Selection, cluster_of
@@ -95,7 +95,7 @@ class StatusFeed:
             SINGLE_PLACEMENT_SLICES, transform=lean_slice, packed=True
         )
         slices.index.add_index(BY_PLACEMENT, by_placement)
-        mailboxes = views.provider.informer(WORKSPACES, transform=lean_workspace, packed=True)
+        mailboxes = views.provider.informer(WORKSPACES, transform=lean_mailbox, packed=True)
         self.inputs = inputs = SummaryInputs(
             slices.index, self.summaries, self.sources, self.placed, self._enqueue_cluster
         )

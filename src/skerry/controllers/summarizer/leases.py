@@ -22,10 +22,10 @@ from skerry.api.refs import ClusterName
 from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
+    RENEWALS,
     heartbeat_health,
     last_renewal,
     lease_seconds_of,
-    renewals_of,
 )
 from skerry.logic.fleet.summary.freshness import LIVE, Lease, lapsed
 from skerry.runtime.client import cluster_of
@@ -35,17 +35,6 @@ from skerry.runtime.index import key_of
 _BATCH_SECONDS = 1.0
 # What a watch missed comes right after it goes on.
 _CATCH_UP_SECONDS = 2.0
-
-_RENEWED = "renewed"
-_LASTS = "lasts"
-
-
-def lean_lease(obj: Object) -> Object:
-    """Keep of a Lease when it was renewed, as far as anybody says, and how long it lasts."""
-    metadata = obj["metadata"]
-    kept = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion")}
-    kept["annotations"] = metadata.get("annotations") or {}
-    return {"metadata": kept, _RENEWED: renewals_of(obj), _LASTS: lease_seconds_of(obj)}
 
 
 class _Heard(NamedTuple):
@@ -92,7 +81,7 @@ class Leases:
             return
         cluster = cluster_of(obj)
         if new is not None:
-            self._renewed(cluster, new[_RENEWED], new[_LASTS])
+            self._renewed(cluster, new[RENEWALS], lease_seconds_of(new))
         elif self._heard.pop(cluster, None) is not None:
             self._live.discard(cluster)
             self._put({cluster: None})

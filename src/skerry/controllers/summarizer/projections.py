@@ -109,14 +109,6 @@ def lean_slice(obj: Object) -> Object:
     }
 
 
-def lean_workspace(obj: Object) -> Object:
-    """Keep of a Workspace the cluster it leads to."""
-    return {
-        "metadata": lean_metadata(obj),
-        "spec": {"cluster": (obj.get("spec") or {}).get("cluster", "")},
-    }
-
-
 def lean_config(obj: Object) -> Object:
     """Keep of a SyncerConfig what its edge holds back, and the revisions it notes; no scope."""
     kept: Object = {"metadata": lean_metadata(obj), "hold": list(hold_of(obj) or ())}

@@ -36,13 +36,6 @@ NAME = "synctarget-heartbeat"
 # -- events -----------------------------------------------------------------------------------
 
 
-def with_conditions(obj: Object) -> Object:
-    """Return what is worth keeping of a SyncTarget, all its conditions included."""
-    lean = lean_sync_target(obj)
-    lean["status"]["conditions"] = (obj.get("status") or {}).get("conditions") or []
-    return lean
-
-
 def enqueue_on_changes(add: Callable[[Key], None]) -> Handler:
     """Return the handler that adds SyncTargets whose status or Lease duration is new."""
 
@@ -170,7 +163,7 @@ def _kept(old: Mapping[str, Any] | None, wanted: Condition, now: datetime) -> Co
 
 def build(workload: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that judges heartbeats; *workload* sees every SyncTarget."""
-    targets = workload.factory.informer(SYNC_TARGETS, transform=with_conditions, packed=True)
+    targets = workload.factory.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
     queue: WorkQueue[Key] = workload.queue(NAME)
     targets.add_handler(enqueue_on_changes(queue.add))
     clock = workload.client.clock

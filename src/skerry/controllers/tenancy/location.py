@@ -43,19 +43,6 @@ _NAMED = 3
 # -- events -----------------------------------------------------------------------------------
 
 
-def with_counts(obj: Object) -> Object:
-    """Return what is worth keeping of a Location, its status included."""
-    return {**lean_location(obj), "status": obj.get("status") or {}}
-
-
-def with_hold(obj: Object) -> Object:
-    """Return what is worth keeping of a SyncTarget, with what it says of being held."""
-    lean, held = lean_sync_target(obj), find_condition(obj, HELD)
-    if held is not None:
-        lean["status"]["conditions"] = [*lean["status"]["conditions"], held]
-    return lean
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Hold:
     """A SyncTarget that waits for a person, and why."""
@@ -181,8 +168,8 @@ def build(
     scheduling: ControllerContext, workload: InformerFactory
 ) -> Controller[ObjectRef, Observed]:
     """Return the controller that counts; both see every workspace."""
-    locations = scheduling.factory.informer(LOCATIONS, transform=with_counts, packed=True)
-    targets = workload.informer(SYNC_TARGETS, transform=with_hold, packed=True)
+    locations = scheduling.factory.informer(LOCATIONS, transform=lean_location, packed=True)
+    targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
     queue: WorkQueue[ObjectRef] = scheduling.queue(NAME)
     inventory = Inventory()
     handlers = EventHandlers(inventory, queue.add)

@@ -11,7 +11,6 @@ from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.events import (
     BY_CONTENT,
-    RENEWALS,
     by_content,
     by_uid,
     content_of,
@@ -19,8 +18,6 @@ from skerry.controllers.mailbox.events import (
     enqueue_on_sync_target,
     enqueue_on_workspace,
     lean_binding,
-    lean_lease,
-    lean_workspace,
     mailbox_of,
 )
 from tests.kit.caches import cache
@@ -104,30 +101,9 @@ def test_a_binding_enqueues_the_mailbox_it_is_in() -> None:
     assert len(added) == 2
 
 
-def test_of_a_workspace_only_what_is_asked_about_is_kept() -> None:
-    lean = lean_workspace(workspace(deletionTimestamp="t", labels={"a": "b"}))
-    notes = {"kcp.io/cluster": "espw", SYNC_TARGET_NAME: "florin"}
-    assert lean == {
-        "metadata": {
-            "name": MAILBOX.workspace,
-            "uid": "w",
-            "deletionTimestamp": "t",
-            "annotations": notes,
-        },
-        "spec": {"cluster": "xq5f"},
-    }
-
-
 def test_of_a_binding_its_reference_is_kept() -> None:
     reference = {"export": {"path": "root:espw", "name": "edge.kcp.io"}}
     obj = {"metadata": {"name": "b"}, "spec": {"reference": reference}, "status": {"phase": "x"}}
     lean = {"metadata": {"name": "b", "annotations": {}}, "spec": {"reference": reference}}
     assert lean_binding(obj) == lean
     assert lean_binding({"metadata": {"name": "b"}})["spec"] == {"reference": None}
-
-
-def test_of_a_lease_its_renewals_and_its_length_are_kept() -> None:
-    spec = {"renewTime": "2030-01-01T00:00:00.000000Z", "leaseDurationSeconds": 120}
-    lean = lean_lease({"metadata": {"name": "l", "namespace": "n"}, "spec": spec})
-    assert lean["spec"] == {"leaseDurationSeconds": 120}
-    assert "2030-01-01T00:00:00.000000Z" in lean[RENEWALS]

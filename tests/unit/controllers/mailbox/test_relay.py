@@ -13,7 +13,7 @@ from skerry.api.edge import (
 )
 from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
-from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid, lean_lease
+from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid
 from skerry.controllers.mailbox.relay import (
     Heartbeat,
     HeartbeatObserver,
@@ -22,7 +22,7 @@ from skerry.controllers.mailbox.relay import (
     enqueue_on_lease,
     enqueue_on_mailbox,
 )
-from skerry.logic.fleet.placement.heartbeat import LEASES
+from skerry.logic.fleet.placement.heartbeat import LEASES, lean_lease
 from skerry.logic.machinery.plan import Patch
 from skerry.runtime.index import Key
 from tests.kit.caches import cache

@@ -18,9 +18,9 @@ from skerry.controllers.mailbox.standing import (
     decide,
     enqueue_on_report,
     lean_config,
-    with_standing,
 )
 from skerry.kit.clock import LoopClock
+from skerry.logic.fleet.placement.records import lean_sync_target
 from skerry.logic.fleet.syncing.reported import Reason, Reported
 from skerry.logic.machinery.plan import Patch
 from skerry.runtime.execute import Outcome
@@ -37,7 +37,7 @@ WELL = Reported(None, None, COUNTS, "1.0")
 def sync_target(**status: Any) -> dict[str, Any]:
     annotations = {"kcp.io/cluster": "imw"}
     metadata = {"name": "florin", "uid": "u", "resourceVersion": "7", "annotations": annotations}
-    return with_standing({"metadata": metadata, "spec": {}, "status": status})
+    return lean_sync_target({"metadata": metadata, "spec": {}, "status": status})
 
 
 def patched(standing: Standing) -> dict[str, Any]:

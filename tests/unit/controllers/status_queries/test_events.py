@@ -9,10 +9,9 @@ from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.status_queries.events import (
     KindKey,
     QueryInputs,
-    lean_location,
-    lean_target,
     query_ref,
 )
+from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
 from skerry.runtime.index import Index
 from tests.kit.chain.query_feed import DEPLOYMENTS, Feed
 
@@ -168,10 +167,10 @@ async def test_labels_of_locations_and_targets_are_followed() -> None:
     world.inputs.location_changed(None, lean_location(location))
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     target = {"metadata": {"name": "st-a", "uid": "a"}, "status": ready}
-    world.inputs.target_changed(None, lean_target(target))
+    world.inputs.target_changed(None, lean_sync_target(target))
     assert world.rows(ref) == [["ntrue", 1]]
     world.inputs.location_changed(lean_location(location), None)
-    world.inputs.target_changed(lean_target(target), None)
+    world.inputs.target_changed(lean_sync_target(target), None)
     assert world.rows(ref) == [["-false", 1]]
 
 

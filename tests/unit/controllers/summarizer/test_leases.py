@@ -9,8 +9,9 @@ import pytest
 
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
-from skerry.controllers.summarizer.leases import Leases, lean_lease
+from skerry.controllers.summarizer.leases import Leases
 from skerry.kit.timestamps import rfc3339_micro
+from skerry.logic.fleet.placement.heartbeat import lean_lease
 from skerry.logic.fleet.summary.freshness import LIVE, Lease, lapsed
 
 START = datetime(2030, 1, 1, tzinfo=UTC)

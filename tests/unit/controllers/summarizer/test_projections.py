@@ -16,7 +16,6 @@ from skerry.controllers.summarizer.projections import (
     lean_definition,
     lean_slice,
     lean_summary,
-    lean_workspace,
 )
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
 
@@ -119,11 +118,6 @@ def test_of_a_slice_its_owner_its_labels_and_destinations_stay() -> None:
 
 def test_a_slice_without_destinations_has_none() -> None:
     assert lean_slice(thing())["destinations"] == []
-
-
-def test_of_a_workspace_the_cluster_it_leads_to_stays() -> None:
-    assert lean_workspace(thing(spec={"cluster": "c", "url": "…"}))["spec"] == {"cluster": "c"}
-    assert lean_workspace(thing())["spec"] == {"cluster": ""}
 
 
 def test_of_a_definition_no_schema_stays() -> None:

@@ -12,11 +12,9 @@ from skerry.controllers.tenancy.location import (
     Hold,
     Observed,
     decide,
-    with_counts,
-    with_hold,
 )
 from skerry.logic.fleet.placement.inventory import Inventory
-from skerry.logic.fleet.placement.records import lean_sync_target
+from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
 from skerry.logic.machinery.plan import Patch
 from tests.kit.chain.building import equal, location, sync_target
 
@@ -72,29 +70,29 @@ def test_a_location_says_who_is_held_until_nobody_is() -> None:
 
 def test_a_hold_of_a_sync_target_concerns_its_locations_and_no_others() -> None:
     enqueued = Enqueued()
-    enqueued.handlers.location_changed(None, with_counts(location("l", {}, equal(id="l"))))
-    enqueued.handlers.location_changed(None, with_counts(location("m", {}, equal(id="m"))))
+    enqueued.handlers.location_changed(None, lean_location(location("l", {}, equal(id="l"))))
+    enqueued.handlers.location_changed(None, lean_location(location("m", {}, equal(id="m"))))
     enqueued.handlers.sync_target_changed(None, target())
     enqueued.taken()
     condition = {"type": "Held", "status": "True", "reason": "DeletionsHeld", "message": "x"}
     obj = sync_target("t", {"id": "l"})
     obj["status"] = {"conditions": [condition]}
-    enqueued.handlers.sync_target_changed(target(), with_hold(obj))
+    enqueued.handlers.sync_target_changed(target(), lean_sync_target(obj))
     assert enqueued.taken() == {HERE}
     number = enqueued.inventory.location_number(HERE)
     assert number is not None
     assert enqueued.handlers.holds_at(number) == (held("t", "x"),)
-    enqueued.handlers.sync_target_changed(with_hold(obj), with_hold(obj))
+    enqueued.handlers.sync_target_changed(lean_sync_target(obj), lean_sync_target(obj))
     assert enqueued.taken() == set()
-    enqueued.handlers.sync_target_changed(with_hold(obj), target())
+    enqueued.handlers.sync_target_changed(lean_sync_target(obj), target())
     assert enqueued.taken() == {HERE}
     assert enqueued.handlers.holds_at(number) == ()
 
 
 def test_a_location_is_enqueued_by_its_own_sync_targets_only() -> None:
     enqueued = Enqueued()
-    enqueued.handlers.location_changed(None, with_counts(location("l", {}, equal(id="l"))))
-    enqueued.handlers.location_changed(None, with_counts(location("m", {}, equal(id="m"))))
+    enqueued.handlers.location_changed(None, lean_location(location("l", {}, equal(id="l"))))
+    enqueued.handlers.location_changed(None, lean_location(location("m", {}, equal(id="m"))))
     assert enqueued.taken() == {HERE, location_ref("imw", "m")}
     enqueued.handlers.sync_target_changed(None, target())
     assert enqueued.taken() == {HERE}
@@ -103,7 +101,7 @@ def test_a_location_is_enqueued_by_its_own_sync_targets_only() -> None:
 
 def test_becoming_ready_counts_and_being_cordoned_does_not() -> None:
     enqueued = Enqueued()
-    enqueued.handlers.location_changed(None, with_counts(location("l", {}, {})))
+    enqueued.handlers.location_changed(None, lean_location(location("l", {}, {})))
     enqueued.handlers.sync_target_changed(None, target())
     enqueued.taken()
     enqueued.handlers.sync_target_changed(target(), target(ready=True))
@@ -119,7 +117,7 @@ def test_becoming_ready_counts_and_being_cordoned_does_not() -> None:
 
 def test_a_location_that_goes_is_forgotten() -> None:
     enqueued = Enqueued()
-    obj = with_counts(location("l", {}, {}))
+    obj = lean_location(location("l", {}, {}))
     enqueued.handlers.location_changed(None, obj)
     enqueued.taken()
     enqueued.handlers.location_changed(obj, None)

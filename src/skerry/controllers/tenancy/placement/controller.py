@@ -10,15 +10,15 @@ from skerry.controllers.tenancy.placement.keys import (
     NAME,
     EventHandlers,
     Workspace,
-    kept_sync_target,
     own_cluster,
     wanted_workspace,
     workspaces_of,
 )
 from skerry.controllers.tenancy.placement.observe import Namespaces, Observed, Observer
+from skerry.logic.fleet.placement.records import lean_location, lean_sync_target
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
-from skerry.runtime.informer import InformerFactory, without_managed_fields
+from skerry.runtime.informer import InformerFactory
 from skerry.runtime.workqueue import WorkQueue
 
 
@@ -27,8 +27,8 @@ def build(
 ) -> Controller[Workspace, Observed]:
     """Return the controller of Placements; all three see every workspace."""
     placements = scheduling.informer(PLACEMENTS)
-    locations = scheduling.informer(LOCATIONS, transform=without_managed_fields, packed=True)
-    targets = workload.informer(SYNC_TARGETS, transform=kept_sync_target, packed=True)
+    locations = scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
+    targets = workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
     placements.index.add_index(IN, own_cluster)
     placements.index.add_index(LOOKED_AT, wanted_workspace)
     locations.index.add_index(IN, own_cluster)

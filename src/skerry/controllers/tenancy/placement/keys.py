@@ -47,11 +47,11 @@ def workspaces_of(location: Object) -> Iterable[Hashable]:
 
 
 def kept_sync_target(obj: Object) -> Object:
-    """Return what is worth keeping of a SyncTarget."""
+    """Return what counts of a SyncTarget here; no heartbeat is in it."""
     lean = lean_sync_target(obj)
-    lean["status"].pop("lastSyncerHeartbeatTime", None)
-    evict = (obj.get("spec") or {}).get("evictAfter")
-    return {**lean, "spec": {"evictAfter": evict}}
+    ready = [each for each in lean["status"]["conditions"] if each.get("type") == "Ready"]
+    evict = lean["spec"].get("evictAfter")
+    return {**lean, "spec": {"evictAfter": evict}, "status": {"conditions": ready}}
 
 
 def kept_namespace(obj: Object) -> Object:
@@ -67,6 +67,10 @@ def kept_namespace(obj: Object) -> Object:
 def differs(old: Object | None, new: Object | None) -> bool:
     """Tell whether two of what is kept differ in more than their version: heartbeats do not."""
     return _unversioned(old) != _unversioned(new)
+
+
+def _kept(obj: Object | None) -> Object | None:
+    return None if obj is None else kept_sync_target(obj)
 
 
 def _unversioned(obj: Object | None) -> Object | None:
@@ -101,7 +105,7 @@ class EventHandlers:
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
-        if obj is None or not differs(old, new):
+        if obj is None or not differs(_kept(old), _kept(new)):
             return
         # One of them will do, however many there are: all know their workspace by the same names.
         location = self._locations.index.first(IN, cluster_of(obj))

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from skerry.api.edge import HEARTBEAT_LEASE_SECONDS, MAX_LEASE_SECONDS
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.kit.timestamps import parse_rfc3339
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
@@ -41,6 +42,10 @@ _MAX_RENEWALS = 16
 # Lease must be relayed several times before it runs out.
 _MAX_SPACING = timedelta(seconds=10)
 _RELAYS_PER_LEASE = 6
+
+# Where a lean Lease has what ``renewals_of`` returns.
+RENEWALS = "renewals"
+_KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion")
 
 NEVER_SEEN = "No heartbeat yet seen"
 
@@ -67,6 +72,16 @@ def heartbeat_health(
     if now >= expires:
         return Health(False, f"No heartbeat since {_shown(last)}", None)
     return Health(True, "", expires)
+
+
+def lean_lease(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a heartbeat Lease that controllers read, to be cached in its stead."""
+    metadata = obj["metadata"]
+    annotations = metadata.get("annotations") or {}
+    kept = {name: metadata[name] for name in _KEPT_METADATA if name in metadata}
+    kept["annotations"] = {k: v for k, v in annotations.items() if k == CLUSTER_ANNOTATION}
+    spec = {"leaseDurationSeconds": lease_seconds_of(obj)}
+    return {"metadata": kept, "spec": spec, RENEWALS: renewals_of(obj)}
 
 
 def renewals_of(lease: dict[str, Any]) -> tuple[str, ...]:

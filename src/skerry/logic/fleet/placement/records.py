@@ -13,12 +13,13 @@ from skerry.api.edge import (
     CHANGED_BY,
     EDGE_PLACEMENTS,
     HEARTBEAT_LEASE_SECONDS,
+    SYNC_TARGET_NAME,
     TAINTS,
     location_ref,
 )
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Raw
-from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName, ObjectRef
+from skerry.api.refs import CLUSTER_ANNOTATION, PATH_ANNOTATION, ClusterName, ObjectRef
 from skerry.logic.fleet.placement.strategy import Strategy, strategy_of, taints_of
 from skerry.logic.fleet.placement.terms import Terms, contradictions, read_selector
 from skerry.logic.machinery.taints import Taint
@@ -119,26 +120,51 @@ def is_ready(obj: Raw) -> bool:
 
 
 _KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
-_KEPT_ANNOTATIONS = (CLUSTER_ANNOTATION, TAINTS, HEARTBEAT_LEASE_SECONDS, CHANGED_BY)
+_KEPT_OF_MAILBOX = ("name", "uid", "resourceVersion", "deletionTimestamp")
+_KEPT_STATUS = ("lastSyncerHeartbeatTime", "objects", "syncerVersion")
+_KEPT_ANNOTATIONS = (
+    CLUSTER_ANNOTATION,
+    PATH_ANNOTATION,
+    TAINTS,
+    HEARTBEAT_LEASE_SECONDS,
+    CHANGED_BY,
+)
 
 
 def lean_location(obj: Raw) -> dict[str, Any]:
-    """Return the part of a Location that is read here, to be cached in its stead."""
-    selector = (obj.get("spec") or {}).get("instanceSelector")
-    spec = {} if selector is None else {"instanceSelector": selector}
-    return {"metadata": _lean_metadata(obj["metadata"]), "spec": spec}
+    """Return the part of a Location that any controller reads, to be cached in its stead."""
+    said = obj.get("spec") or {}
+    spec = {key: said[key] for key in ("instanceSelector", "resource") if said.get(key) is not None}
+    status = obj.get("status") or {}
+    return {"metadata": _lean_metadata(obj["metadata"]), "spec": spec, "status": status}
 
 
 def lean_sync_target(obj: Raw) -> dict[str, Any]:
-    """Return the part of a SyncTarget that edge controllers read, to be cached in its stead."""
-    status = obj.get("status") or {}
-    conditions = [c for c in status.get("conditions") or () if c.get("type") == "Ready"]
-    heartbeat = status.get("lastSyncerHeartbeatTime")
+    """Return the part of a SyncTarget that any controller reads, to be cached in its stead.
+
+    It is one part for all of them, so that those of a process share one cache: each heartbeat of
+    an edge is read once, and not once for every controller.
+    """
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    kept: dict[str, Any] = {name: status[name] for name in _KEPT_STATUS if status.get(name)}
+    kept["conditions"] = status.get("conditions") or []
+    evict = {"evictAfter": spec["evictAfter"]} if spec.get("evictAfter") else {}
     return {
         "metadata": _lean_metadata(obj["metadata"]),
-        "spec": {"unschedulable": bool((obj.get("spec") or {}).get("unschedulable"))},
-        "status": {"conditions": conditions, "lastSyncerHeartbeatTime": heartbeat},
+        "spec": {"unschedulable": bool(spec.get("unschedulable")), **evict},
+        "status": kept,
     }
+
+
+def lean_mailbox(obj: Raw) -> dict[str, Any]:
+    """Return the part of a mailbox's Workspace that any controller reads; they share one cache."""
+    metadata = obj["metadata"]
+    kept = {key: metadata[key] for key in _KEPT_OF_MAILBOX if key in metadata}
+    annotations = metadata.get("annotations") or {}
+    notes = (CLUSTER_ANNOTATION, SYNC_TARGET_NAME)
+    kept["annotations"] = {key: annotations[key] for key in notes if key in annotations}
+    cluster = str((obj.get("spec") or {}).get("cluster") or "")
+    return {"metadata": kept, "spec": {"cluster": cluster}}
 
 
 def _lean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,11 +83,12 @@ def test_a_location_enqueues_those_that_look_there_before_and_after() -> None:
 
 def test_a_sync_target_enqueues_who_looks_at_the_locations_beside_it() -> None:
     desk = Desk()
-    new = obj("imw", status={"a": 1})
+    new = obj("imw", spec={"evictAfter": "t"})
     desk.handlers.sync_target_changed(obj("imw"), new)
     assert sorted(desk.added) == ["one", "two"]
     desk.added.clear()
-    desk.handlers.sync_target_changed(new, new)
+    beat = {"lastSyncerHeartbeatTime": "2030-01-01T00:00:00Z"}
+    desk.handlers.sync_target_changed(new, {**new, "status": beat})
     desk.handlers.sync_target_changed(None, obj("elsewhere"))
     assert desk.added == [], "nothing changed, or no Location is there"
 

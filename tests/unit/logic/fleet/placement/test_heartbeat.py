@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from skerry.api.edge import HEARTBEAT_LEASE_SECONDS
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
+    RENEWALS,
     heartbeat_health,
     last_renewal,
+    lean_lease,
     lease_seconds_of,
     lease_seconds_reported,
     relay_spacing,
@@ -140,3 +142,10 @@ def test_no_lease_counts_for_longer_than_an_hour(seconds: int) -> None:
     annotations = {HEARTBEAT_LEASE_SECONDS: str(seconds)}
     assert lease_seconds_reported({"metadata": {"annotations": annotations}}) == 3600
     assert not heartbeat_health(NOW - timedelta(hours=1), NOW, seconds).healthy
+
+
+def test_of_a_lease_its_renewals_and_its_length_are_kept() -> None:
+    spec = {"renewTime": "2030-01-01T00:00:00.000000Z", "leaseDurationSeconds": 120}
+    lean = lean_lease({"metadata": {"name": "l", "namespace": "n"}, "spec": spec})
+    assert lean["spec"] == {"leaseDurationSeconds": 120}
+    assert "2030-01-01T00:00:00.000000Z" in lean[RENEWALS]

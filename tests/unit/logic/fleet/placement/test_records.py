@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import TAINTS, edge_placement_ref, location_ref
+from skerry.api.edge import SYNC_TARGET_NAME, TAINTS, edge_placement_ref, location_ref
+from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.placement.records import (
     Destination,
     is_being_deleted,
     lean_location,
+    lean_mailbox,
     lean_sync_target,
     location_of,
     placement_of,
@@ -98,3 +100,12 @@ def test_what_is_cached_reads_as_the_whole_object_would(lean: Any, read: Any, ob
 def test_an_object_with_a_deletion_timestamp_is_being_deleted() -> None:
     assert not is_being_deleted({"metadata": {}})
     assert is_being_deleted({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}})
+
+
+def test_of_a_mailbox_only_what_is_asked_about_is_kept() -> None:
+    notes = {CLUSTER_ANNOTATION: "espw", SYNC_TARGET_NAME: "florin"}
+    kept = {"name": "m", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "t"}
+    metadata = {**kept, "labels": {"a": "b"}, "annotations": {**notes, "more": "x"}}
+    lean = lean_mailbox({"metadata": metadata, "spec": {"cluster": "c", "URL": "u"}})
+    assert lean == {"metadata": {**kept, "annotations": notes}, "spec": {"cluster": "c"}}
+    assert lean_mailbox({"metadata": {"name": "m"}})["spec"] == {"cluster": ""}
