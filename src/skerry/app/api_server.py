@@ -53,6 +53,7 @@ from skerry.server.admission.webhooks import (
 )
 from skerry.server.aggregation.apis import TYPE as API_SERVICES
 from skerry.server.aggregation.apis import AggregatedApis
+from skerry.server.atomic_batch import AtomicBatches
 from skerry.server.batch import Batches
 from skerry.server.catalogue import CRD_GROUP, CRD_PREFIX, CRD_RESOURCE, Catalogue, builtin_types
 from skerry.server.conversion import Conversions
@@ -290,6 +291,7 @@ class ApiServer:
                         self.dispatcher, reader, parts.authorizer, ids, lambda: store.identity
                     ).handle,
                     Batches(self._handled, clock).handle,
+                    AtomicBatches(self._handled, store, clock).handle,
                     parts.offers,
                 ),
                 **parts.extensions,

@@ -13,7 +13,7 @@ charged as that of any request: two hundred writes at once would keep everybody 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ _KEPT_HEADERS = ("user-agent", "authorization")
 
 
 class PartTerms(msgspec.Struct, rename="camel", frozen=True):
-    """One request of a batch. ``quiet`` wants no body of a success."""
+    """One request of a batch. ``quiet`` wants no body of a success, ``accept`` one of that kind."""
 
     method: str
     path: str
@@ -43,6 +43,7 @@ class PartTerms(msgspec.Struct, rename="camel", frozen=True):
     content_type: str = "application/json"
     body: msgspec.Raw = msgspec.Raw(b"")
     quiet: bool = False
+    accept: str = ""
 
 
 class BatchTerms(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ class Batches:
 
     async def handle(self, visit: Visit) -> Answer:
         """Answer with the codes, and with the bodies that were not declined."""
-        parts = _parts(visit.request.body)
+        parts = parts_of(visit.request.body, _METHODS, _MAX_REQUESTS)
 
         async def run(sender: Sender) -> None:
             answers = [b""] * len(parts)
@@ -87,33 +88,40 @@ class Batches:
             await asyncio.sleep(0)
 
     async def _part(self, visit: Visit, part: PartTerms, path: str) -> bytes:
-        outer = visit.request
-        headers = {name: outer.headers[name] for name in _KEPT_HEADERS if name in outer.headers}
-        if part.quiet:
-            headers["prefer"] = "return=minimal"
-        request = Request(
-            part.method,
-            outer.path.removesuffix(BATCH) + path,
-            part.query,
-            {**headers, "content-type": part.content_type},
-            bytes(part.body),
-            Peer(outer.peer.address, user=visit.user),
-            outer.impersonator,
-            outer.received,
-        )
-        return _encoded(await timed(self._handle(request), request, self._now))
+        request = request_of(visit, part, path, BATCH)
+        return encoded(await timed(self._handle(request), request, self._now))
 
 
-def _parts(body: bytes) -> list[tuple[PartTerms, str]]:
+def request_of(visit: Visit, part: PartTerms, path: str, suffix: str) -> Request:
+    """Return one part as a request, in the place of the one that brought it to *suffix*."""
+    outer = visit.request
+    headers = {name: outer.headers[name] for name in _KEPT_HEADERS if name in outer.headers}
+    if part.quiet:
+        headers["prefer"] = "return=minimal"
+    if part.accept:
+        headers["accept"] = part.accept
+    return Request(
+        part.method,
+        outer.path.removesuffix(suffix) + path,
+        part.query,
+        {**headers, "content-type": part.content_type},
+        bytes(part.body),
+        Peer(outer.peer.address, user=visit.user),
+        outer.impersonator,
+        outer.received,
+    )
+
+
+def parts_of(body: bytes, methods: Collection[str], limit: int) -> list[tuple[PartTerms, str]]:
     """Return the parts of a batch, each with its path within the cluster."""
     try:
         parts = _TERMS.decode(body).requests
     except msgspec.DecodeError as error:
         raise BadRequest(f"the requests of a batch: {error}") from error
-    if len(parts) > _MAX_REQUESTS:
-        raise BadRequest(f"a batch of {len(parts)} requests: want at most {_MAX_REQUESTS}")
+    if len(parts) > limit:
+        raise BadRequest(f"a batch of {len(parts)} requests: want at most {limit}")
     for part in parts:
-        if part.method not in _METHODS:
+        if part.method not in methods:
             raise BadRequest(f"method {part.method!r} in a batch: want one that changes something")
     return [(part, _path(part.path)) for part in parts]
 
@@ -129,7 +137,8 @@ def _path(text: str) -> str:
     return path
 
 
-def _encoded(answer: Answer) -> bytes:
+def encoded(answer: Answer) -> bytes:
+    """Return what a batch says of one part."""
     if not isinstance(answer, Response):
         # Only connections to nodes answer with a stream, and they are not made here.
         return b'{"code":405}'

@@ -6,6 +6,7 @@ request means is decided in ``rest`` and ``subresources``; here it only finds it
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,7 +35,7 @@ from skerry.server.catalogue import Catalogue, TypeSet
 from skerry.server.codec import dump
 from skerry.server.conversion import Conversions
 from skerry.server.documents import Documents
-from skerry.server.extensions import ExtensionHandler, Visit
+from skerry.server.extensions import IN_VIEWS, ExtensionHandler, Visit
 from skerry.server.http.message import Answer, Request, Response, Stream
 from skerry.server.observed import ObservedObjects
 from skerry.server.offload.offload import Offload
@@ -54,6 +55,8 @@ _DISCOVERY = "as=APIGroupDiscoveryList"
 # What a writer says that needs no answer but that it was done (RFC 7240).
 _MINIMAL = "return=minimal"
 _WRITES = frozenset(("create", "update", "patch"))
+# Parts of an atomic batch need no seat: the batch has one.
+_SEATED = contextlib.nullcontext()
 # Verbs that may find nothing to change and create it instead.
 _CREATING = frozenset(("update", "patch"))
 
@@ -208,7 +211,7 @@ class Engine:
             user = await self._identify(request, route.home or route.cluster)
             request.user = user
             rights = self._authorized(user, info, route)
-            async with self._flow.admitted(info, user):
+            async with _SEATED if request.commit else self._flow.admitted(info, user):
                 answer = await self._act(request, info, user, route)
             if isinstance(answer, Stream):
                 self._flow.check_watches(user, answer.watches)
@@ -275,7 +278,7 @@ class Engine:
     async def _act(self, request: Request, info: RequestInfo, user: User, route: Route) -> Answer:
         types = route.types or self._catalogue.types(info.cluster)
         aggregated = self._handlers.aggregated
-        if aggregated is not None and aggregated.services.by_place:
+        if aggregated is not None and aggregated.services.by_place and request.commit is None:
             answer = await aggregated.answer(request, info, user, types)
             if answer is not None:
                 return answer
@@ -304,7 +307,7 @@ class Engine:
         return with_warnings(answer, call.warnings) if call.warnings else answer
 
     def _visit(self, info: RequestInfo, route: Route) -> ExtensionHandler | None:
-        if route.visit is not None or route.types is not None:
+        if route.visit is not None or (route.types is not None and info.path not in IN_VIEWS):
             return route.visit
         return self._handlers.extensions.get(info.path)
 

@@ -26,6 +26,9 @@ ROOT = "/extensions"
 MEDIA_TYPE = "application/json"
 WATCH = f"{ROOT}/v1/watch"
 BATCH = f"{ROOT}/v1/batch"
+ATOMIC_BATCH = f"{ROOT}/v1/atomic-batch"
+# What is offered in views, too: requests that each find their own way there.
+IN_VIEWS = frozenset((ROOT, ATOMIC_BATCH))
 # Of the whole server rather than of a cluster, and for its administrators.
 KEYS = f"{ROOT}/v1/keys"
 CERTIFICATES = f"{ROOT}/v1/certificates"
@@ -37,7 +40,7 @@ CONSOLE_CODES = "/skerry/console/codes"
 CONSOLE_SESSIONS = "/skerry/console/sessions"
 # No cluster, or all of them: there each type has rules of its own about what can be read.
 _NOWHERE = ("", "*")
-_NAMES = {"multiplexed-watch": WATCH, "batch": BATCH}
+_NAMES = {"multiplexed-watch": WATCH, "batch": BATCH, "atomic-batch": ATOMIC_BATCH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,13 @@ ExtensionHandler = Callable[[Visit], Awaitable[Answer]]
 def extension_handlers(
     watch: ExtensionHandler,
     batch: ExtensionHandler,
+    atomic_batch: ExtensionHandler,
     offers: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, ExtensionHandler]:
     """Return who answers on which path; *offers* are listed and answered elsewhere."""
     document = _document({**_NAMES, **offers})
-    handlers = {ROOT: document, WATCH: _posted(watch), BATCH: _posted(batch)}
+    posted = {WATCH: watch, BATCH: batch, ATOMIC_BATCH: atomic_batch}
+    handlers = {ROOT: document, **{path: _posted(handler) for path, handler in posted.items()}}
     return {path: _in_one_cluster(handler) for path, handler in handlers.items()}
 
 

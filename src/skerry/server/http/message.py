@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from skerry.server.user import User
+from skerry.store.base import Write
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -57,6 +58,8 @@ class Request(msgspec.Struct):
     always_audited: bool = False
     # By which the audit log knows it, where somebody had to know that before it was answered.
     audit_id: str = ""
+    # Who commits what it writes, where it is one of several that are written together.
+    commit: Callable[[Sequence[Write]], Awaitable[list[int]]] | None = None
     _query: dict[str, str] | None = None
 
     @property

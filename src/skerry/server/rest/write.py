@@ -289,7 +289,8 @@ class Writer:
             if write.expected == 0 and await self._store.get(write.key) is not None:
                 raise base.Conflict(0, write.key, 0, 1)
             return 0
-        revisions = await self._store.commit([write, *operation.writes])
+        commit = call.request.commit or self._store.commit
+        revisions = await commit([write, *operation.writes])
         if (call.group, call.resource.info.resource) in self._awaited:
             await self._dispatcher.acknowledge(max(revisions))
         return revisions[0]

@@ -322,5 +322,6 @@ async def test_extensions_are_found_and_are_no_resources() -> None:
         assert {each["name"]: each["path"] for each in found} == {
             "multiplexed-watch": WATCH,
             "batch": "/extensions/v1/batch",
+            "atomic-batch": "/extensions/v1/atomic-batch",
         }
         assert "/extensions" in (await server.get("/")).body["paths"]

@@ -13,17 +13,23 @@ from skerry.server.http.message import Request, Stream
 from tests.kit.server.harness import MemorySender
 from tests.kit.server.hub import (
     BINDERS,
+    BINDINGS,
     CONFIG_MAPS,
     ROLES,
+    WIDGETS,
     Hub,
     HubPlace,
+    binding,
     config_map,
     grants,
     in_hub,
     role,
+    widget,
 )
+from tests.kit.server.tenants import home, shop
 
 WATCH, BATCH = "/extensions/v1/watch", "/extensions/v1/batch"
+ATOMIC_BATCH = "/extensions/v1/atomic-batch"
 MAPS: dict[str, Any] = {"id": "maps", "version": "v1", "resource": "configmaps"}
 SECRETS: dict[str, Any] = {"id": "secrets", "version": "v1", "resource": "secrets"}
 PATHS = {"nonResourceURLs": ["/extensions", "/extensions/v1/*"], "verbs": ["get", "post"]}
@@ -108,3 +114,30 @@ async def test_across_all_workspaces_there_are_no_extensions(hub: Hub) -> None:
         body = {"watches": [MAPS]}
         reply = await hub.ask("shard-admin", method, f"/clusters/*{path}", body)
         assert reply.status == 404, path
+
+
+@in_hub
+async def test_an_exporter_writes_together_what_its_view_lets_it_write(hub: Hub) -> None:
+    where = await shop(hub)
+    mine = await home(hub, "alice")
+    await hub.create(mine, BINDINGS, binding("w", "root:org:shop", "widgets"))
+    view = f"/services/apiexport/{where}/widgets/clusters"
+    secret = {"method": "POST", "path": "/api/v1/namespaces/default/secrets"}
+    widgets = [{"method": "POST", "path": WIDGETS, "body": widget(name)} for name in "ab"]
+
+    async def sent(user: str, target: str, *requests: Any) -> Any:
+        body = {"requests": list(requests)}
+        return await hub.ask(user, "POST", f"{view}/{target}{ATOMIC_BATCH}", body)
+
+    reply = await sent("kcp-admin", mine, widgets[0], secret)
+    assert reply.status == 200, reply.body["message"]
+    assert [each["code"] for each in reply.body["answers"]] == [424, 404]
+    reply = await sent("kcp-admin", mine, *widgets)
+    assert [each["code"] for each in reply.body["answers"]] == [201, 201]
+    assert (await sent("alice", mine, *widgets)).status == 403
+    assert (await sent("kcp-admin", "*", *widgets)).status == 404
+    offered = await hub.ask("kcp-admin", "GET", f"{view}/{mine}/extensions")
+    assert "atomic-batch" in [each["name"] for each in offered.body["extensions"]]
+    for path in (WATCH, BATCH):
+        reply = await hub.ask("kcp-admin", "POST", f"{view}/{mine}{path}", {"requests": []})
+        assert reply.status == 404
