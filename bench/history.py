@@ -15,6 +15,7 @@ import statistics
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import orjson
 
@@ -54,9 +55,12 @@ def run() -> list[Row]:
 
 def run_pure() -> list[Row]:
     """Return rows of records alone."""
+    source = random.Random(1)
+    # UIDs are random, and most of what newcomers are packed into.
+    uids = [str(UUID(int=source.getrandbits(128))) for _ in range(_SLOTS)]
     everybody = tuple(
-        Standing(Destination("2x8q1m3", f"l{n}", f"t{n}", f"6c9c1e0a-{n:012d}"), n + 1, 1)
-        for n in range(_SLOTS)
+        Standing(Destination("2x8q1m3", f"l{n}", f"t{n}", uid), n + 1, 1)
+        for n, uid in enumerate(uids)
     )
     cause = (Cause("Rollout", "web", "2x8q1m3", user="bob"),)
     joined = Decision("Joined", everybody, Reason("Selected"), cause, to=1)
@@ -66,7 +70,6 @@ def run_pure() -> list[Row]:
         _sized("record of a wave of 500", _made([wave], None), 1024),
         _sized("records of 10,000 newcomers", records, 1_200_000),
     ]
-    source = random.Random(1)
     while len(records) < _RECORDS:
         first = source.randrange(_SLOTS)
         few = tuple(source.sample(everybody, 500))

@@ -36,6 +36,7 @@ from skerry.logic.machinery.plan import (
     Update,
     target_text,
 )
+from skerry.runtime.atomic import Part
 from skerry.runtime.client import Client, DeleteOptions, Selection, WriteOptions
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
@@ -173,6 +174,13 @@ class Executor:
         except (ApiError, TransportError):
             self._count(verb, "failed")
             raise
+        self._count_outcome(outcome)
+        return outcome
+
+    def _count_outcome(self, outcome: Outcome) -> None:
+        """Count an outcome, and log it."""
+        action = outcome.action
+        verb = type(action).__name__.lower()
         self._count(verb, outcome.result)
         verbosity = 4 if outcome.result in _EXPECTED or _is_quiet(action) else 2
         if self._log.enabled(verbosity):
@@ -183,7 +191,37 @@ class Executor:
                 reason=action.reason,
                 result=outcome.result,
             )
+
+    # -- as one of several that are written together (``runtime.together``) ------------------
+
+    def begin(self, action: Create | Update, *, quiet: bool) -> Part:
+        """Return an action as a request that is about to be sent with others."""
+        target, options = action.target, self._options
+        client = self._client.for_cluster(target.cluster)
+        is_new = isinstance(action, Create)
+        name = "" if is_new else target.name
+        path = client.path(target.gvr, target.namespace, name, action.subresource)
+        if self._overlay is not None:
+            self._overlay.begin(action)
+        method = "POST" if is_new else "PUT"
+        return Part(method, path, options.parameters(), action.object, options.accept, quiet)
+
+    def done(self, action: Create | Update, answer: Object | None) -> Outcome:
+        """Take that an action that was begun is carried out."""
+        result: Result = "created" if isinstance(action, Create) else "updated"
+        if isinstance(action, Update) and answer and _version(answer) == _version(action.object):
+            result = "unchanged"
+        outcome = Outcome(action, result, answer)
+        if self._overlay is not None:
+            self._overlay.done(outcome)
+        self._count_outcome(outcome)
         return outcome
+
+    def fail(self, action: Create | Update, error: BaseException) -> None:
+        """Take that an action that was begun is not carried out, or that nobody knows."""
+        if self._overlay is not None:
+            self._overlay.failed(action, error)
+        self._count(type(action).__name__.lower(), "failed")
 
     async def _recorded(self, action: Action) -> Outcome:
         if self._overlay is None:

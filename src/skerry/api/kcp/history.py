@@ -34,7 +34,7 @@ Change = Literal[
 ]
 CHANGES: Final[tuple[Change, ...]] = get_args(Change)
 
-# Destinations that one record names; more of them take further records of the same decision.
+# Destinations that one record may name.
 MAX_NAMED: Final = 500
 # Causes that a record names; the others are counted.
 MAX_CAUSES: Final = 20
@@ -206,11 +206,11 @@ def _destinations() -> Raw:
             "all": truth("All that there were."),
             "slots": text("Compressed bitmap of their slots, where they have some.", **packed),
             "keys": text("Compressed digests of those without slots.", **packed),
-            "named": listing(
-                named, "Them one by one: newcomers always, others if few.", maxItems=MAX_NAMED
-            ),
+            "named": listing(named, "Them one by one, if they are few.", maxItems=MAX_NAMED),
             "state": text(
-                "Of a Checkpoint: all destinations with their revisions, compressed.", **packed
+                "Of a Checkpoint all destinations, of a Joined the newcomers if they are many, "
+                "each with its slot and revision: a JSON list, compressed by zlib, in base64.",
+                **packed,
             ),
         },
         "The destinations it is about.",

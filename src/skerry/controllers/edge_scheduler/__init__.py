@@ -33,4 +33,5 @@ A placement without guards and without Rollout passes through ``decide`` alone. 
 grows at the front: first what lets somebody go is written into the placement's book, then the
 record of the decision, then slices. Each of these can be the last thing a process does: what was
 written first never permits less than what follows, so whoever comes next may go on or ask again.
+Where the server takes atomic batches, the record and the slices are written at once.
 """

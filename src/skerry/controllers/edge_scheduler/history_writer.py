@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from skerry.api.edge import DECISION_RECORDS, EDGE_PLACEMENTS
 from skerry.api.errors import ApiError
@@ -34,7 +35,7 @@ from skerry.logic.fleet.history.record import (
 )
 from skerry.logic.fleet.history.retention import Limits, is_kept
 from skerry.logic.fleet.history.writing import REFUSALS, creation, made_by
-from skerry.logic.machinery.plan import Plan
+from skerry.logic.machinery.plan import Create, Plan
 from skerry.runtime.client import Client, Selection
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.metrics import RuntimeMetrics
@@ -62,6 +63,15 @@ class _Chain:
     recalled: bool = False
     # The hold that a person confirmed last.
     released: str = ""
+
+
+class Draft(NamedTuple):
+    """Records of a decision, to be written before what it does."""
+
+    ref: ObjectRef
+    story: Story
+    chain: _Chain
+    creations: tuple[Create, ...]
 
 
 class HistoryWriter:
@@ -92,7 +102,7 @@ class HistoryWriter:
         self._maker = maker
         self._limits = limits or Limits()
         self._dry_run = dry_run
-        self._executor = _RecordExecutor(client, NAME, metrics=metrics, dry_run=dry_run)
+        self.executor = _RecordExecutor(client, NAME, metrics=metrics, dry_run=dry_run)
         self._chains: dict[ObjectRef, _Chain] = {}
         self._recent: dict[ObjectRef, deque[float]] = {}
         # What of Rollouts is recorded, and when that was last. A process that has just started
@@ -127,6 +137,13 @@ class HistoryWriter:
 
     async def write(self, ref: ObjectRef, story: Story) -> None:
         """Record what is about to happen; returns when it is in the store, or cannot be."""
+        await self.send(await self.draft(ref, story))
+
+    async def draft(self, ref: ObjectRef, story: Story) -> Draft:
+        """Return the records of what is about to happen.
+
+        They are then written: by ``send``, or by somebody else who says so to ``sent``.
+        """
         for decision in story.decisions:
             if decision.change == "Joined":
                 self.members.note(each.destination for each in decision.standings)
@@ -135,37 +152,37 @@ class HistoryWriter:
         if chain is None or chain.uid not in ("", story.subject.uid):
             chain = _Chain(None) if story.is_first else await self._recall(ref, story)
         made = self._made(chain, story)
-        if not made:
+        if made:
+            # Whatever happens meanwhile: what is not known to be written is to be read again.
+            self._chains.pop(ref, None)
+        return Draft(ref, story, chain, tuple(creation(ref.cluster, each) for each in made))
+
+    async def send(self, draft: Draft) -> None:
+        """Write records one after another."""
+        if not draft.creations:
             return
-        # Whatever happens meanwhile: what is not known to be written is to be read again.
-        self._chains.pop(ref, None)
+        ref, chain = draft.ref, draft.chain
         try:
-            plan = Plan([creation(ref.cluster, each) for each in made])
-            outcomes = await self._executor.execute(plan)
+            outcomes = await self.executor.execute(Plan(draft.creations))
         except ApiError as error:
             if error.code not in REFUSALS:
                 raise
             _log.warning("decision not recorded", key=ref.qualified_name, error=str(error))
-            self._chains[ref] = _Chain(chain.head, story.subject.uid, has_gap=True)
+            self._chains[ref] = _Chain(chain.head, draft.story.subject.uid, has_gap=True)
             return
         if self._dry_run:
             self._chains[ref] = chain
         else:
-            self._note(ref, story, chain, made, outcomes)
+            self.sent(draft, outcomes)
 
-    def _note(
-        self,
-        ref: ObjectRef,
-        story: Story,
-        chain: _Chain,
-        made: list[Object],
-        outcomes: Iterable[Outcome],
-    ) -> None:
+    def sent(self, draft: Draft, outcomes: Iterable[Outcome]) -> None:
         """Remember what was written, and when."""
+        ref, chain, story = draft.ref, draft.chain, draft.story
         recent = self._recent.setdefault(ref, deque(maxlen=_MAX_PER_SECOND))
         recent.append(self._clock.monotonic())
         if any(outcome.result == "exists" for outcome in outcomes):
             return  # somebody else decided the same: what follows must follow theirs
+        made = [each.object for each in draft.creations]
         chain.head = head_of(made[-1]) or chain.head
         chain.unsettled = _contents(made)
         chain.uid, chain.has_gap = story.subject.uid, story.is_incomplete

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple, TypeGuard
 
 from skerry.api.errors import ApiError
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.history import ended
-from skerry.controllers.edge_scheduler.history_writer import HistoryWriter
+from skerry.controllers.edge_scheduler.history_writer import Draft, HistoryWriter
 from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import NAME
 from skerry.controllers.edge_scheduler.observed import Cause, Gone
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Action, Create, Plan, Update
+from skerry.runtime.atomic import AtomicWriter
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Announce, Executor, Outcome, WriteRecorder
 from skerry.runtime.metrics import RuntimeMetrics
+from skerry.runtime.together import Refused, Step, execute_together
 from skerry.runtime.transport import TransportError
 
 _log = Logger(NAME)
+# Slices that are written with what explains them; more of them are large, and go side by side.
+_MAX_SLICES_TOGETHER = 4
+# As many writes as a server takes together.
+_MAX_TOGETHER = 32
 _KEYS = {
     "Location": ("locationWorkspace", "location"),
     "SyncTarget": ("syncTargetWorkspace", "syncTarget"),
@@ -34,6 +41,16 @@ _KEYS = {
     "PlacementRevision": ("workspace", "placementRevision"),
     "RolloutApproval": ("workspace", "rolloutApproval"),
 }
+
+
+class _Done(NamedTuple):
+    """What of a plan was written at once: what precedes slices (``first``), and slices."""
+
+    first: bool = False
+    slices: tuple[Outcome, ...] = ()
+
+
+_NOTHING_DONE = _Done()
 
 
 class LoggingExecutor(Executor):
@@ -64,31 +81,61 @@ class LoggingExecutor(Executor):
         self._memory = memory
         self._reconciling = reconciling
         self._history = history
+        self._atomic = AtomicWriter(client)
         self._writes = not dry_run
 
-    async def _write_before(self, ref: ObjectRef, plan: SlicePlan) -> None:
-        """Write what has to be there before slices change: records, then guards and rollouts.
+    async def _carry_out(self, ref: ObjectRef, plan: SlicePlan) -> list[Outcome]:
+        """Write what has to be there before slices change, then slices.
 
-        The finalizer comes before the records: they are known by their version for younger than
-        the placement as long as no slice has followed.
+        First the finalizer of guards: records are known by their version for younger than the
+        placement as long as no slice has followed. Then records, guards and rollouts. As much as
+        can be is written in one transaction.
         """
-        before = plan.before
         self._memory.guards.expect_finalizer(ref, expected=plan.finalizes and self._writes)
-        if plan.finalizes:
-            await self._finalize(ref, before[0])
-            before = before[1:]
+        draft = None
         if plan.story is not None and self._history is not None:
-            await self._history.write(ref, plan.story)
-        written = await self._first.execute(Plan(before, plan.announcements))
-        if self._memory.rollouts is not None:
-            self._memory.rollouts.note(ref, written)
-
-    async def _finalize(self, ref: ObjectRef, finalizer: Action) -> None:
+            draft = await self._history.draft(ref, plan.story)
         try:
-            await self._first.execute(Plan((finalizer,)))
+            done = await self._together(ref, plan, draft)
+            if plan.finalizes and not done.first:
+                await self._first.execute(Plan(plan.before[:1]))
         except (ApiError, TransportError):
             self._memory.guards.expect_finalizer(ref, expected=False)
             raise
+        if draft is not None and self._history is not None and not done.first:
+            await self._history.send(draft)
+        before = plan.before[1:] if plan.finalizes else plan.before
+        written = await self._first.execute(Plan(before, plan.announcements))
+        if self._memory.rollouts is not None:
+            self._memory.rollouts.note(ref, written)
+        first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
+        outcomes = done.slices or await super().execute(Plan(first, unordered=True))
+        return [*outcomes, *await super().execute(Plan(rest))]
+
+    async def _together(self, ref: ObjectRef, plan: SlicePlan, draft: Draft | None) -> _Done:
+        """Write finalizer, records and slices at once, if the server takes them so."""
+        if not self._writes or self._history is None:
+            return _NOTHING_DONE
+        finalizers = plan.before[:1] if plan.finalizes else ()
+        steps = [Step(self._first, each, quiet=True) for each in finalizers if _is_write(each)]
+        creations = draft.creations if draft is not None else ()
+        steps += [Step(self._history.executor, each, quiet=True) for each in creations]
+        slices = [each for each in plan.actions[: plan.receivers] if _is_write(each)]
+        alone = len(plan.before) > len(finalizers) or len(slices) > _MAX_SLICES_TOGETHER
+        preceding = len(steps)
+        if not alone:
+            steps += [Step(self, each) for each in slices]
+        if not preceding or not 1 < len(steps) <= _MAX_TOGETHER:
+            return _NOTHING_DONE
+        found = await execute_together(self._atomic, ref.cluster, steps)
+        if isinstance(found, Refused):
+            is_record = found.step is not None and len(finalizers) <= found.step < preceding
+            if found.error is not None and not is_record:
+                raise found.error
+            return _NOTHING_DONE  # what a refused record is good for is found out step by step
+        if draft is not None:
+            self._history.sent(draft, found[len(finalizers) : preceding])
+        return _Done(first=True, slices=tuple(found[preceding:]))
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         if not isinstance(plan, SlicePlan) or plan.observed is None:
@@ -110,10 +157,7 @@ class LoggingExecutor(Executor):
             self._memory.running.forget(observed.ref)
         if plan.examine:
             self._memory.guards.examine(observed.ref)
-        await self._write_before(observed.ref, plan)
-        first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
-        outcomes = await super().execute(Plan(first, unordered=True))
-        outcomes += await super().execute(Plan(rest))
+        outcomes = await self._carry_out(observed.ref, plan)
         if self._history is not None:
             self._history.settled(observed.ref, plan.seen)
         if observed.tracked and self._writes:
@@ -124,6 +168,10 @@ class LoggingExecutor(Executor):
         if not plan.undecided:
             self._memory.causes.discharge(observed.ref, observed.causes)
         return outcomes
+
+
+def _is_write(action: Action) -> TypeGuard[Create | Update]:
+    return isinstance(action, Create | Update)
 
 
 def _log_slice(outcome: Outcome, cause: Cause) -> None:

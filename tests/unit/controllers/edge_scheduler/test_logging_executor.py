@@ -62,9 +62,27 @@ class Server:
         self.clock = SystemClock()
         self.refused = refused
         self.writes: list[str] = []
+        # Whether writes may come together, those that did, and what the next are answered with.
+        self.offers: dict[str, str] = {}
+        self.together: list[list[str]] = []
+        self.answers: list[Object] = []
+        self.base = ""
 
     def for_cluster(self, cluster: str) -> Server:
         return self
+
+    async def extensions(self) -> dict[str, str]:
+        return self.offers
+
+    def path(self, gvr: Any, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        return f"/apis/{gvr.resource}/{name}".rstrip("/")
+
+    async def call(self, method: str, path: str, query: Any, body: Object) -> Object:
+        requests = body["requests"]
+        self.together.append([f"{each['method']} {each['path'][6:]}" for each in requests])
+        metadata = {"resourceVersion": "9"}
+        written = [{"code": 200, "body": {"metadata": metadata}} for _ in requests]
+        return {"answers": self.answers or written}
 
     async def create(self, gvr: Any, obj: Object, *args: Any, **options: Any) -> Object:
         await self._take(f"create {obj['metadata']['name']}")
@@ -209,29 +227,81 @@ def test_the_event_of_a_finalizer_is_expected_where_it_was_written(
     assert expected is (not refused and not dry_run)
 
 
+FINALIZER = Update(
+    Target(EDGE_PLACEMENTS, "p", cluster="wmw"), {"metadata": {"name": "p"}}, "GuardNeeded"
+)
+
+
+def recorded_world(*answers: Object, together: bool = False) -> tuple[World, SlicePlan]:
+    """Return a world with history, and a plan with finalizer, record and slices."""
+    world = World()
+    if together:
+        world.server.offers = {"atomic-batch": "/extensions/v1/atomic-batch"}
+    world.server.answers = list(answers)
+    client = cast(Client, world.server)
+    maker, metrics = Maker("edge-scheduler"), RuntimeMetrics()
+    history = HistoryWriter(client, maker, Members(), list, metrics=metrics)
+    heard = world.reconciled.append
+    world.executor = LoggingExecutor(
+        client, Recorder(), world.memory, heard, history, metrics=metrics
+    )
+    found = recording.story(recording.observed(), recording.A)
+    assert found is not None
+    story = replace(found, is_first=True)
+    return world, replace(plan(), before=(FINALIZER,), finalizes=True, story=story)
+
+
 def test_a_finalizer_comes_before_the_record_and_that_before_the_slices() -> None:
     """A process that starts anew takes records that are younger than the placement for decisions
     without effect so far; one that the finalizer had made older would be written again."""
-    world = World()
-    world.executor = LoggingExecutor(
-        cast(Client, world.server),
-        Recorder(),
-        world.memory,
-        world.reconciled.append,
-        HistoryWriter(
-            cast(Client, world.server),
-            Maker("edge-scheduler"),
-            Members(),
-            list,
-            metrics=RuntimeMetrics(),
-        ),
-        metrics=RuntimeMetrics(),
-    )
-    write = Update(Target(EDGE_PLACEMENTS, "p", cluster="wmw"), {"metadata": {"name": "p"}}, "G")
-    found = recording.story(recording.observed(), recording.A)
-    assert found is not None
-    joined = replace(found, is_first=True)
-    world.execute(replace(plan(), before=(write,), finalizes=True, story=joined))
+    world, given = recorded_world()
+    world.execute(given)
     kinds = [each.split("-")[0] for each in world.server.writes]
-    assert kinds[:2] == ["update p", f"create {joined.subject.name}"]
+    assert given.story is not None
+    assert kinds[:2] == ["update p", f"create {given.story.subject.name}"]
     assert sorted(kinds[2:]) == ["create b", "create c", "delete a"]
+
+
+_SLICES = "POST singleplacementslices"
+_ALL = ["PUT edgeplacements/p", "POST decisionrecords", _SLICES, _SLICES]
+
+
+def test_what_a_decision_writes_is_one_request_where_the_server_takes_it() -> None:
+    world, given = recorded_world(together=True)
+    outcomes = world.execute(given)
+    assert world.server.together == [_ALL]
+    assert world.server.writes == ["delete a"], "a giver goes after every receiver"
+    assert [each.result for each in outcomes] == ["created", "created", "deleted"]
+
+
+def test_more_slices_than_a_few_follow_what_explains_them() -> None:
+    world, given = recorded_world(together=True)
+    names = "bcdef"
+    creates = [Create(target(name), {"metadata": {"name": name}}, "SliceMissing") for name in names]
+    world.execute(replace(given, actions=creates, receivers=len(creates)))
+    assert world.server.together == [_ALL[:2]]
+    assert sorted(world.server.writes) == [f"create {name}" for name in names]
+
+
+def test_what_guards_write_goes_between_records_and_slices() -> None:
+    world, given = recorded_world(together=True)
+    book = Update(Target(EDGE_PLACEMENTS, "p", cluster="wmw"), {"metadata": {"name": "p"}}, "Book")
+    world.execute(replace(given, before=(FINALIZER, book)))
+    assert world.server.together == [_ALL[:2]]
+    assert world.server.writes[0] == "update p"
+
+
+def test_slices_are_written_though_a_record_is_refused() -> None:
+    codes = (424, 422, 424, 424)
+    world, given = recorded_world(*({"code": code} for code in codes), together=True)
+    world.execute(given)
+    assert len(world.server.writes) == 5, "the finalizer, the record once more, and three slices"
+
+
+def test_nothing_is_written_where_a_slice_is_not_as_it_was_seen() -> None:
+    codes = (424, 424, 409, 424)
+    world, given = recorded_world(*({"code": code} for code in codes), together=True)
+    with pytest.raises(ApiError):
+        world.execute(given)
+    assert world.server.writes == []
+    assert not world.memory.guards.take_finalizer(P, {"metadata": {}}, FINALIZER.object)

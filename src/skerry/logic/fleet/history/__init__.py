@@ -14,7 +14,7 @@
 **How records name destinations.** A destination with a slot (its placement has a Rollout) is a bit
 in ``destinations.slots``. One without is an entry of ``destinations.keys``: eight bytes of a digest
 of its cluster, Location, SyncTarget and UID. A key needs no memory: every process computes the same
-one, so nothing has to be numbered or recovered, and two writers agree. Newcomers are named in full,
+one, so nothing has to be numbered or recovered, and two writers agree. Newcomers are there in full,
 and so is everybody in a checkpoint, so every later key or slot can be resolved by folding.
 
 **Order.** A name holds the store revision that the decision followed from (that of the newest slice

@@ -21,6 +21,8 @@ from pyroaring import BitMap
 from skerry.logic.fleet.placement.records import Destination
 
 _KEY_BYTES = 8
+# Most of it are UIDs, which do not compress: the best level takes three times as long for a tenth.
+_LEVEL = 1
 # Placements have the same destinations over and over; so many are known by their keys.
 _MAX_KEYS = 16_384
 # What a record's text may unpack to: a tenant may write records too, and zeros compress well.
@@ -80,9 +82,9 @@ def unpacked_slots(text: str) -> BitMap:
 
 
 def packed_state(standings: Iterable[Standing]) -> str:
-    """Return destinations with slots and revisions as text; for checkpoints."""
+    """Return destinations with slots and revisions as text."""
     rows = [[*each.destination, each.slot, each.revision] for each in sorted(standings, key=_order)]
-    return b64encode(zlib.compress(orjson.dumps(rows), 6)).decode()
+    return b64encode(zlib.compress(orjson.dumps(rows), _LEVEL)).decode()
 
 
 def unpacked_state(text: str) -> list[Standing]:

@@ -22,7 +22,7 @@ import orjson
 from pyroaring import BitMap
 
 from skerry.api.edge import API_VERSION, DECIDED_BY, SOURCE_PLACEMENT
-from skerry.api.kcp.history import CHANGES, MAX_CAUSES, MAX_NAMED, Change
+from skerry.api.kcp.history import CHANGES, MAX_CAUSES, Change
 from skerry.api.objects import Object
 from skerry.kit.timestamps import parse_rfc3339, rfc3339_micro
 from skerry.logic.fleet.history.packing import (
@@ -39,10 +39,12 @@ from skerry.logic.fleet.history.packing import (
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import label_for
 
-# Destinations other than newcomers are named too if they are so few that a person would read them.
+# Destinations are named one by one if they are so few that a person would read them. Newcomers are
+# many when a placement is made: what is named costs a server as much as the slice itself.
 MAX_READABLE = 20
-# Destinations in one page of a checkpoint: some 40 bytes of text each.
-_STATE_PAGE = 10_000
+# Destinations in one record that has them compressed: some 40 bytes of text each, and 150 where
+# their names are as long as labels may be. A record takes a million.
+_STATE_PAGE = 5_000
 _MAX_TEXT = 1024
 _NAME_LENGTH = 253
 _DESTINATION = attrgetter("destination")
@@ -200,8 +202,7 @@ class _Page(NamedTuple):
 def _pages(decision: Decision) -> Iterator[_Page]:
     """Cut a decision into what one record may hold."""
     ordered = tuple(sorted(decision.standings, key=_DESTINATION))
-    names = decision.change == "Joined" or _get_slots(decision, ordered)
-    size = _STATE_PAGE if decision.change == "Checkpoint" else MAX_NAMED if names else len(ordered)
+    size = _STATE_PAGE if _is_packed(decision, ordered) else len(ordered)
     count = max(1, -(-len(ordered) // size)) if size else 1
     for number in range(count):
         part = ordered[number * size : (number + 1) * size]
@@ -212,6 +213,14 @@ def _get_slots(decision: Decision, standings: Iterable[Standing]) -> bool:
     """Tell whether some had no slot before, so that nobody could resolve their new ones."""
     fresh = decision.change == "Revised" and decision.start is None
     return fresh and any(each.slot is not None for each in standings)
+
+
+def _is_packed(decision: Decision, standings: Sequence[Standing]) -> bool:
+    """Tell whether a record has each of its destinations, but not in words."""
+    if decision.change == "Checkpoint":
+        return True
+    whole = decision.change == "Joined" or _get_slots(decision, standings)
+    return whole and len(standings) > MAX_READABLE
 
 
 def _body(page: _Page, subject: Subject, maker: Maker, now: datetime, store: str) -> dict[str, Any]:
@@ -252,16 +261,17 @@ def _destinations(page: _Page) -> dict[str, Any]:
     if decision.everybody is not None:
         return {"count": decision.everybody, "all": True}
     found: dict[str, Any] = {"count": len(standings) or decision.count}
-    if decision.change == "Checkpoint":
-        return {**found, "state": packed_state(standings)}
+    if _is_packed(decision, standings):
+        found["state"] = packed_state(standings)
+        if decision.change in ("Checkpoint", "Joined"):
+            return found
     slots = [each.slot for each in standings if each.slot is not None]
     if slots:
         found["slots"] = packed_slots(slots)
     if len(slots) < len(standings):
         keys = (key_of(each.destination) for each in standings if each.slot is None)
         found["keys"] = packed_keys(keys)
-    readable = decision.change == "Joined" or len(standings) <= MAX_READABLE
-    if readable or _get_slots(decision, standings):
+    if len(standings) <= MAX_READABLE:
         found["named"] = [_named(each) for each in standings]
     return found
 
@@ -436,13 +446,23 @@ def _record(name: str, order: Order, obj: Mapping[str, Any]) -> Record:
         destinations.get("count", 0),
         unpacked_slots(slots) if slots else None,
         unpacked_keys(keys) if keys else (),
-        tuple(_read_named(each, obj.get("to")) for each in destinations.get("named") or ()),
+        _named_in(destinations, change, obj.get("to")),
         bool(destinations.get("all")),
         obj.get("from"),
         obj.get("to"),
         (obj.get("page") or {}).get("number", 1),
         obj,
     )
+
+
+def _named_in(
+    destinations: Mapping[str, Any], change: Change, revision: int | None
+) -> tuple[Standing, ...]:
+    """Return the destinations that a record has one by one; none of a checkpoint's."""
+    if "state" in destinations and change != "Checkpoint":
+        packed = unpacked_state(destinations["state"])
+        return tuple(each._replace(revision=revision) for each in packed)
+    return tuple(_read_named(each, revision) for each in destinations.get("named") or ())
 
 
 def _read_named(named: Mapping[str, Any], revision: int | None) -> Standing:

@@ -51,11 +51,31 @@ def test_every_record_of_a_history_is_one_that_the_server_accepts() -> None:
             assert _SERVED.validate_create(copy.deepcopy(obj)) == []
 
 
-def test_ten_thousand_newcomers_are_named_in_pages_that_a_store_takes() -> None:
-    found = made(joined(1200))
-    assert [len(each["destinations"]["named"]) for each in found] == [500, 500, 200]  # type: ignore[index]
+def test_many_newcomers_come_in_pages_that_a_store_takes() -> None:
+    found = made(joined(10_007))
+    assert [each["destinations"]["count"] for each in found] == [5000, 5000, 7]  # type: ignore[index]
     assert [each["page"] for each in found] == [{"number": n, "of": 3} for n in (1, 2, 3)]
     assert found == in_order(reversed(found))
+    everybody = [each for obj in found for each in read(obj).named]
+    assert everybody == sorted(Standing(destination(n)) for n in range(10_007))
+
+
+@pytest.mark.parametrize(("count", "field"), [(20, "named"), (21, "state")])
+def test_newcomers_are_named_in_words_if_they_are_few(count: int, field: str) -> None:
+    standings = tuple(Standing(destination(n), n + 1, 4) for n in range(count))
+    [obj] = made(Decision("Joined", standings, Reason("Selected"), to=4))
+    assert {"named", "state"} & {*obj["destinations"]} == {field}  # type: ignore[misc]
+    assert _SERVED.validate_create(copy.deepcopy(obj)) == []
+    assert read(obj).named == tuple(sorted(standings))
+
+
+def test_who_gets_a_slot_can_be_resolved_however_many_they_are() -> None:
+    standings = tuple(Standing(destination(n), n + 1, 4) for n in range(30))
+    [obj] = made(Decision("Revised", standings, Reason("SlotAssigned"), to=4))
+    found = read(obj)
+    assert found.named == tuple(sorted(standings))
+    assert found.slots is not None
+    assert [*found.slots] == [*range(1, 31)]
 
 
 def test_many_causes_are_counted() -> None:
