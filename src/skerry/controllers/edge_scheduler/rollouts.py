@@ -59,11 +59,10 @@ def lean_revision(obj: Object) -> Object:
     page = read_page(obj)
     spec = obj["spec"]
     binding = [
-        [each["group"], each["resource"], each["namespace"], each["name"], each["digest"],
-         each.get("storageVersion", ""), bool(each.get("noRollback"))]
-        for each in spec.get("items") or ()
-        if each.get("noRollback") or each.get("storageVersion")
-    ]  # fmt: skip
+        [*each.item[1:], each.digest, each.storage_version, each.no_rollback]
+        for each in page.items
+        if each.no_rollback or each.storage_version
+    ]
     kept = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
     lean = {k: spec[k] for k in ("placement", "number", "digest", "page")}
     lean |= {"items": [], "inputs": {"what": ""}}

@@ -62,6 +62,13 @@ def test_another_storage_version_of_a_definition_binds() -> None:
     assert is_one_way(other, base)
 
 
+def test_what_an_item_may_leave_out_counts_as_empty() -> None:
+    short = {"resource": "namespaces", "name": "shop", "digest": "01", "noRollback": True}
+    assert lean_revision(revision(short))["binding"] == [
+        ["", "namespaces", "", "shop", "01", "", True]
+    ]
+
+
 def test_malformed_wishes_ask_for_nothing() -> None:
     def wished(**notes: str) -> Wishes:
         annotations = {f"edge.kcp.io/{key}": value for key, value in notes.items()}
