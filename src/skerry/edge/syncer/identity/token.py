@@ -76,12 +76,15 @@ class HubToken:
     """The newest token, kept in *path*."""
 
     def __init__(self, given: str, path: Path) -> None:
-        """Take the token of the kubeconfig, or the file's when that is newer."""
+        """Take the token of the kubeconfig, or the file's when that is newer.
+
+        Tokens are dated in whole seconds: of two from the same one the file's is the renewed one.
+        """
         self.path = path
         self._token = given
         kept = path.read_text().strip() if path.exists() else ""
         ours, theirs = claims_of(given), claims_of(kept)
-        if theirs is not None and (ours is None or theirs.issued > ours.issued):
+        if theirs is not None and (ours is None or theirs.issued >= ours.issued):
             self._token = kept
         elif kept != given:
             self._write(given)

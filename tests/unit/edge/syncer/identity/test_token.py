@@ -86,3 +86,18 @@ async def test_a_syncer_that_runs_behind_and_is_often_restarted_renews_in_time(
             await asyncio.sleep(DAY.total_seconds() * 0.9)
             renewing.cancel()
     assert issuer.issued >= 1
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig_after", "kept"),
+    [(timedelta(seconds=-1), "file"), (timedelta(0), "file"), (timedelta(seconds=1), "kubeconfig")],
+)
+def test_the_newer_token_counts_and_of_one_second_the_renewed_one(
+    tmp_path: Path, kubeconfig_after: timedelta, kept: str
+) -> None:
+    renewed = token(HUB_START, DAY)
+    issued = token(HUB_START + kubeconfig_after, 2 * DAY)
+    path = tmp_path / "token"
+    path.write_text(renewed)
+    HubToken(issued, path)
+    assert path.read_text() == {"file": renewed, "kubeconfig": issued}[kept]
