@@ -46,7 +46,9 @@ def main() -> int:
     parser.add_argument(
         "--large", action="store_true", help="also fill up to 1,000,000 objects, 10,000 workspaces"
     )
-    parser.add_argument("--seconds", type=float, help="how long churn lasts; 600 unless said")
+    parser.add_argument(
+        "--seconds", type=float, help="how long churn lasts: 600 unless said, 60 before the console"
+    )
     parser.add_argument("--baseline", type=Path, help="a checkout to compare cost with")
     parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
     arguments = parser.parse_args()
@@ -59,7 +61,7 @@ def main() -> int:
             rows += module.run(arguments.peer_kubeconfig, large=arguments.large)
         elif name == "cost":
             rows += module.run(arguments.baseline)
-        elif name == "churn" and arguments.seconds is not None:
+        elif name in ("churn", "console") and arguments.seconds is not None:
             rows += module.run(arguments.seconds)
         else:
             rows += module.run()

@@ -4,6 +4,7 @@ Everything here is what the hub's process does for one viewer, in time of the pr
 browser makes of it is measured in a real one (``console_browser``) and follows in the table.
 
     python -m bench console
+    python -m bench console --seconds 3600    # an hour of churn before an open tab
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _first_view_kb() -> float:
     return sum(len(each.gzipped or each.body) for each in files) / 1000
 
 
-def run() -> list[Row]:
+def run(churn_seconds: float = console_browser.CHURN_SECONDS) -> list[Row]:
     """Measure everything."""
     gc.collect()
     before = _rss_mb()
@@ -148,7 +149,7 @@ def run() -> list[Row]:
     taken = _high_ms(lambda at: _view(feed, eyes, by=("region", "env", "site")[at % 3]).content())
     rows.append(_row("regroup, p99", taken, "ms", 100))
     rows += _updates(feed, eyes)
-    return rows + console_browser.run()
+    return rows + console_browser.run(churn_seconds)
 
 
 def _updates(feed: Feed, eyes: Eyes) -> list[Row]:

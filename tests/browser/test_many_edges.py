@@ -94,6 +94,44 @@ def test_every_count_equals_the_one_computed_from_the_api(looking: Tab, stores: 
         expect(button).to_have_text(str(wanted[state]))
 
 
+# How many cells of the map are in their middle of a colour.
+_CELLS = """(colour) => {
+  const canvas = document.querySelector(".map canvas");
+  const copy = new OffscreenCanvas(canvas.width, canvas.height);
+  const context = copy.getContext("2d", {willReadFrequently: true});
+  context.drawImage(canvas, 0, 0);
+  const pitch = 18, columns = Math.floor((canvas.width - 2) / pitch);
+  let found = 0;
+  for (let index = 0; index < columns * Math.floor((canvas.height - 2) / pitch); index++) {
+    const x = 2 + (index % columns) * pitch + 8, y = 2 + Math.floor(index / columns) * pitch + 8;
+    found += String([...context.getImageData(x, y, 1, 1).data]) === colour ? 1 : 0;
+  }
+  return found;
+}"""
+_HEALTHY, _UNHEALTHY = "0,158,115,255", "213,94,0,255"
+
+
+def test_cells_are_drawn_in_the_colour_of_their_state_and_drawn_again_when_it_changes(
+    looking: Tab, stores: Console
+) -> None:
+    page = looking.open("fleet")
+    shown = {
+        state: page.locator(f".count.mark-{state} strong") for state in ("healthy", "unhealthy")
+    }
+    expect(page.locator(".map canvas")).to_be_visible()
+    before = int(shown["unhealthy"].inner_text())
+    assert page.evaluate(_CELLS, _HEALTHY) == int(shown["healthy"].inner_text())
+    assert page.evaluate(_CELLS, _UNHEALTHY) == before
+    ill = (f'{{"status": {{"objects": {{"unhealthy": {number}}}}}}}' for number in (1, 0))
+    words = ("patch", "synctarget", "store-0000", "--subresource=status", "--type=merge", "-p")
+    stores.kubectl(WORKSPACE, *words, next(ill))
+    expect(shown["unhealthy"]).to_have_text(str(before + 1))
+    assert page.evaluate(_CELLS, _UNHEALTHY) == before + 1
+    stores.kubectl(WORKSPACE, *words, next(ill))
+    expect(shown["unhealthy"]).to_have_text(str(before))
+    assert page.evaluate(_CELLS, _UNHEALTHY) == before
+
+
 def test_a_state_is_filtered_by_its_count(looking: Tab) -> None:
     page = looking.open("fleet")
     away = page.get_by_role("list", name="Edges by state").get_by_role("button", name="away")

@@ -266,13 +266,13 @@ def _frozen(
     return Frozen(guards.of(ref, index.workspace_labels(ref.cluster), labels), now)
 
 
-def _rules(index: DestinationTable, cluster: ClusterName) -> Rules:
-    """Return the lookup of what grants let a workspace place at a Location."""
+def _rules(index: DestinationTable, cluster: ClusterName) -> Rules | None:
+    """Return the lookup of what grants let a workspace place at a Location; None without grants."""
     consent = index.consent
+    if not consent.is_used:
+        return None
 
     def rules(where: ObjectRef) -> tuple[Rule, ...] | None:
-        if not consent.is_used:
-            return None
         number = index.inventory.location_number(where)
         if number is None or not consent.is_enforced(number):
             return None

@@ -68,14 +68,16 @@ class Materials:
     customizers: Mapping[CustomizerName, Object] = field(default_factory=dict)
     locations: Mapping[ObjectRef, Object] = field(default_factory=dict)
     copies_are_inert: bool = True
-    rules: Rules = lambda _: None
+    # None: no Location of the fleet is granted, so that none bounds what may go there.
+    rules: Rules | None = None
 
     def made(self, item: ObjectRef, where: ObjectRef) -> Object | Problem | None:
         """Return the copy for a Location, why there is none, or None without such an object."""
         source = self.objects.get(item)
         if source is None:
             return None
-        kind, rules = item.group_resource, self.rules(where)
+        kind = item.group_resource
+        rules = None if self.rules is None else self.rules(where)
         if rules is not None:
             bare = kind == NAMESPACES
             if not (holds_namespaces(rules) if bare else covers(rules, item)):
@@ -93,11 +95,13 @@ class Materials:
         """Return the copy for each destination; what does not vary by Location is made once."""
         source = self.objects.get(item)
         varies = source is not None and wants_customization(source)
+        if self.rules is None and not varies and destinations:
+            return [self.made(item, destinations[0].location_ref)] * len(destinations)
         known: dict[object, Object | Problem | None] = {}
         found = []
         for each in destinations:
             where = each.location_ref
-            rules = self.rules(where)
+            rules = None if self.rules is None else self.rules(where)
             key = where if varies else rules if rules is None else tuple(rules)
             if key not in known:
                 known[key] = self.made(item, where)

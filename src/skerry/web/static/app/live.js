@@ -88,7 +88,8 @@ export function useLive(kind, view) {
     };
   }, [kind, view === null]);
   const first = useRef(text);
-  useEffect(() => {
+  // Asked for before what is shown now is painted: the answer is on its way meanwhile.
+  useLayoutEffect(() => {
     if (first.current !== text && handle.current && view !== null) handle.current.change(view);
     first.current = text;
   }, [text]);

@@ -117,15 +117,51 @@ function sprites(palette, cell, ratio, theme, element) {
   return stamped.pictures;
 }
 
+/** @returns {ImageData[]} */
 function pictures(palette, cell, ratio, style) {
+  const side = Math.ceil(cell * ratio);
+  const sprite = document.createElement("canvas");
+  sprite.width = sprite.height = side;
+  const context = sprite.getContext("2d", { willReadFrequently: true });
+  context.scale(ratio, ratio);
   return palette.map(({ key }) => {
-    const sprite = document.createElement("canvas");
-    sprite.width = sprite.height = Math.ceil(cell * ratio);
-    const context = sprite.getContext("2d");
-    context.scale(ratio, ratio);
+    context.clearRect(0, 0, side, side);
     drawShape(context, key, cell, style.getPropertyValue(`--${key}`).trim(), style.getPropertyValue("--outline").trim());
-    return sprite;
+    return context.getImageData(0, 0, side, side);
   });
+}
+
+/**
+ * Draw all cells of a group: into one picture, which is put on the canvas at once. Ten thousand calls
+ * of the canvas would take several times as long.
+ */
+function drawAll(context, bytes, stamps, place) {
+  const { width, height } = context.canvas;
+  const picture = context.createImageData(width, height);
+  const pixels = new Uint32Array(picture.data.buffer);
+  const shapes = stamps.map(({ data }) => new Uint32Array(data.buffer));
+  const side = stamps[0].width;
+  for (let index = 0; index < bytes.length; index++) {
+    const shape = shapes[Math.min(bytes[index], shapes.length - 1)];
+    const [x, y] = place(index);
+    // Zoomed out, rounding may lead past the edge: those pixels are not the next line's.
+    const wide = Math.min(side, width - x);
+    for (let row = 0; row < side; row++) {
+      const to = (y + row) * width + x;
+      const from = row * side;
+      for (let column = 0; column < wide; column++) pixels[to + column] = shape[from + column];
+    }
+  }
+  context.putImageData(picture, 0, 0);
+}
+
+/** Draw the cells that differ from *before*. */
+function drawChanged(context, bytes, before, stamps, place) {
+  for (let index = 0; index < bytes.length; index++) {
+    if (before[index] === bytes[index]) continue;
+    const [x, y] = place(index);
+    context.putImageData(stamps[Math.min(bytes[index], stamps.length - 1)], x, y);
+  }
 }
 
 /** One group's cells. */
@@ -145,15 +181,13 @@ function Cells({ cells, start, size, cell, width, palette, theme, current, label
       element.height = Math.ceil((plan.rows * plan.pitch + GAP) * ratio);
       drawn.current = { bytes: null, key, stamps: sprites(palette, cell, ratio, theme, element) };
     }
-    const before = drawn.current.bytes;
-    const side = Math.ceil(cell * ratio);
-    for (let index = 0; index < size; index++) {
-      if (before && before[index] === bytes[index]) continue;
-      const x = Math.round((GAP + (index % plan.columns) * plan.pitch) * ratio);
-      const y = Math.round((GAP + Math.floor(index / plan.columns) * plan.pitch) * ratio);
-      if (before) context.clearRect(x, y, side, side);
-      context.drawImage(drawn.current.stamps[Math.min(bytes[index], palette.length - 1)], x, y);
-    }
+    const { bytes: before, stamps } = drawn.current;
+    const place = (index) => [
+      Math.round((GAP + (index % plan.columns) * plan.pitch) * ratio),
+      Math.round((GAP + Math.floor(index / plan.columns) * plan.pitch) * ratio),
+    ];
+    if (before) drawChanged(context, bytes, before, stamps, place);
+    else drawAll(context, bytes, stamps, place);
     drawn.current.bytes = bytes.slice();
   });
   const at = (event) => {
