@@ -132,3 +132,19 @@ def test_what_an_edit_does_is_one_effect_per_edge(call: Call) -> None:
     }
     found = call("views/whatif.js", "effectsOf", {"placements": [placement]})
     assert [(each["location"], each["effect"]) for each in found] == [("bari", 1), ("oslo", 3)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "adverse", "look"),
+    [
+        ("yes", False, "yes"),
+        ("no", False, "no"),
+        ("yes", True, "no"),
+        ("no", True, "yes"),
+        ("unknown", True, "unknown"),
+    ],
+)
+def test_a_condition_that_is_bad_when_it_holds_looks_good_when_it_does_not(
+    call: Call, answer: str, adverse: bool, look: str
+) -> None:
+    assert call("marks.js", "lookOf", answer, adverse) == look

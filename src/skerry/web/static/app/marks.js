@@ -32,8 +32,13 @@ export function Bar({ part, whole, state = "healthy" }) {
     aria-label="${count(part)} of ${count(whole)}"></meter>`;
 }
 
-/** ✓, ✗ or … with the word that it stands for. */
-export function Check({ value }) {
+/** ✓, ✗ or … with the word that it stands for; the colour says whether that is good. */
+export function Check({ value, adverse = false }) {
   const known = { True: ["✓", "yes"], False: ["✗", "no"] }[String(value)[0]?.toUpperCase() + String(value).slice(1)] ?? ["…", "unknown"];
-  return html`<span class="check check-${known[1]}"><span aria-hidden="true">${known[0]}</span><span class="unseen">${known[1]}</span></span>`;
+  return html`<span class="check check-${lookOf(known[1], adverse)}"><span aria-hidden="true">${known[0]}</span><span class="unseen">${known[1]}</span></span>`;
+}
+
+/** How an answer looks: like the other one, where yes is the bad one. */
+export function lookOf(answer, adverse) {
+  return (adverse && { yes: "no", no: "yes" }[answer]) || answer;
 }
