@@ -65,6 +65,21 @@ def test_the_log_of_a_workload_is_asked_for_and_a_hub_without_tunnels_says_so(
     expect(shown).to_have_count(0)
 
 
+# In the moment in which the header is in the page, before anything else can run.
+_AT_ONCE = """new MutationObserver((changes, observer) => {
+  if (document.querySelector(".connection") === null) return;
+  observer.disconnect();
+  const key = { key: "k", ctrlKey: true, bubbles: true, cancelable: true };
+  document.body.dispatchEvent(new KeyboardEvent("keydown", key));
+}).observe(document, { childList: true, subtree: true });"""
+
+
+def test_a_key_works_from_the_moment_in_which_the_page_can_be_seen(signed_in: Tab) -> None:
+    signed_in.page.add_init_script(_AT_ONCE)
+    page = signed_in.open("fleet")
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+
+
 def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
     page = signed_in.open("fleet")
     signed_in.is_live()

@@ -1,7 +1,7 @@
 // Keys. One table says what each does; the help is made of it, so they cannot differ. No single key
 // deletes or changes anything. Who wants others sets them in the help; they stay in this browser.
 
-import { html, signal, useEffect, useRef } from "./ui.js";
+import { html, signal, useLayoutEffect, useRef } from "./ui.js";
 import { navigate } from "./router.js";
 import { Dialog } from "./dialog.js";
 
@@ -22,11 +22,11 @@ function chosen() {
 }
 let own = chosen();
 
-/** Offer an action while a component is shown. */
+/** Offer an action while a component is shown, from the moment in which it can be seen. */
 export function useKey(name, keys, title, run) {
   const latest = useRef(run);
   latest.current = run;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const action = { keys: own[name] ?? keys, title, run: () => latest.current() };
     actions.set(name, action);
     return () => {
