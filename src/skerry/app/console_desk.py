@@ -13,32 +13,41 @@ from skerry.kit.clock import Clock
 from skerry.logic.fleet.console.decided import query_shown, rollout_shown
 from skerry.server.user import User
 from skerry.web.decided_view import DecidedView, ObjectsView, ObjectView
-from skerry.web.desk import Desk, Opening, Question, Subscription
+from skerry.web.desk import Desk, Facts, Opening, Question, Subscription
 from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
 from skerry.web.fleet_view import EdgeView, FleetView, PlacementView, cell
 from skerry.web.placements_view import PlacementsView, found_by_name
 
 
-def console_desk(feed: Feed, eyes: Eyes, clock: Clock, questions: Mapping[str, Question]) -> Desk:
+def console_desk(
+    feed: Feed,
+    eyes: Eyes,
+    clock: Clock,
+    questions: Mapping[str, Question],
+    facts: Facts,
+) -> Desk:
     """Return everything that a tab can be shown, and every question it may ask."""
 
     async def search(user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
         await feed.ready()
-        return {"results": found_by_name(feed, eyes, user, given)}
+        found = await eyes.rights.settled(lambda: found_by_name(feed, eyes, user, given))
+        return {"results": found}
 
     async def cell_of(user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
         await feed.ready()
-        return cell(feed, eyes, user, given)
+        return await eyes.rights.settled(lambda: cell(feed, eyes, user, given))
 
-    return Desk(_openings(feed, eyes, clock), {**questions, "search": search, "cell": cell_of})
+    openings = _openings(feed, eyes, clock)
+    answered = {**questions, "search": search, "cell": cell_of}
+    return Desk(openings, answered, facts, eyes.rights.settled)
 
 
 def _openings(feed: Feed, eyes: Eyes, clock: Clock) -> dict[str, Opening]:
     def opening(make: Callable[[User, Mapping[str, Any]], Subscription]) -> Opening:
         async def opened(user: User, view: Mapping[str, Any]) -> Subscription:
             await feed.ready()
-            return make(user, view)
+            return await eyes.rights.settled(lambda: make(user, view))
 
         return opened
 

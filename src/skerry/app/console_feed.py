@@ -1,23 +1,22 @@
-"""Feeds the console from the hub that it belongs to, over the in-process transport."""
+"""Feeds the console from the hub that it belongs to."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from skerry.api.edge import EXPORT
 from skerry.api.kcp.resources import API_EXPORTS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
-from skerry.app.api_server import ApiServer
-from skerry.app.core_controllers import embedded_transport
 from skerry.app.export_views import view_path
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
 from skerry.runtime.client import EVERYWHERE, Client
 from skerry.runtime.informer import InformerFactory, Transform
+from skerry.runtime.transport import Transport
 from skerry.server.user import User
 from skerry.web.feed import Feed
 
@@ -32,9 +31,9 @@ _EXPORTS: Final[Mapping[GroupVersionResource, str]] = {
 _LEAN: Final[Mapping[GroupVersionResource, Transform]] = {WORKSPACES: lean_workspace}
 
 
-def feeding(api: ApiServer, clock: Clock) -> Client:
+def feeding(transport_for: Callable[[User], Transport], clock: Clock) -> Client:
     """Return the client that reads for everybody."""
-    return Client(embedded_transport(api, _USER), user_agent="skerry/console", clock=clock)
+    return Client(transport_for(_USER), user_agent="skerry/console", clock=clock)
 
 
 async def run_feed(feed: Feed, client: Client, ids: IdSource) -> None:

@@ -66,7 +66,7 @@ class Viewer:
 class ConsoleQuestions:
     """Answers as the viewer; *revision* returns how far the store is."""
 
-    def __init__(self, viewer: Viewer, revision: Callable[[], int]) -> None:
+    def __init__(self, viewer: Viewer, revision: Callable[[], Awaitable[int]]) -> None:
         self._viewer = viewer
         self._revision = revision
 
@@ -110,7 +110,7 @@ class ConsoleQuestions:
                 await reader.own.create(info.gvr, obj, options=_MANAGER)
             else:
                 await reader.own.update(info.gvr, obj, options=_MANAGER)
-        return {"applied": len(writes), "revision": self._revision()}
+        return {"applied": len(writes), "revision": await self._revision()}
 
     async def difference(self, user: User, given: Given) -> Mapping[str, Any]:
         """Return an object as its workspace wants it and as an edge's mailbox has it.
@@ -165,7 +165,8 @@ class ConsoleQuestions:
         versions = [live and live["metadata"]["resourceVersion"] for _, live, _ in writes]
         seen = orjson.dumps([answer, versions], option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(seen).hexdigest()[:_DIGEST_LETTERS]
-        return reader, {**answer, "revision": f"{self._revision()}-{digest}"}, writes
+        revision = f"{await self._revision()}-{digest}"
+        return reader, {**answer, "revision": revision}, writes
 
 
 def _content(copy: Object) -> Object:

@@ -23,6 +23,11 @@ def no_console(settings: ServerSettings, error: OSError) -> str:
     return problem
 
 
+def console_url(host: str, port: int) -> str:
+    """Return the address of the console of the hub that is called *host*."""
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
 def console_record(data_dir: Path) -> Path:
     """Return where it is noted at which address the hub of a folder serves its console."""
     return data_dir / "console.url"

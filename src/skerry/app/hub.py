@@ -57,7 +57,7 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.base import Store
 
 if TYPE_CHECKING:
-    from skerry.app.console import Console
+    from skerry.app.console_inside import ConsoleInside as Console
 
 # Has the rules of the edge types, as the hub itself has.
 _WORKER = "skerry.app.hub_worker"
@@ -156,7 +156,7 @@ async def _hub_assembly(
     beside = [] if f.settings.controllers == "none" else [control]
     if console is not None:
         await _open_console(console, f, api)
-        beside.append(partial(console.run, api))
+        beside.append(partial(console.run, api, authorities))
     if f.member is None or f.member.index == CONSOLE_PROCESS:
         note_console(f.settings.data_dir, "" if console is None else console.url)
     return ServerAssembly(
@@ -240,9 +240,9 @@ def _console(deps: ServerDeps) -> Console | None:
     if member is not None and (member.index != CONSOLE_PROCESS or not member.console):
         return None
     # Loaded where there is one: it brings the rules of all that it shows.
-    from skerry.app.console import Console
+    from skerry.app.console_inside import ConsoleInside
 
-    return Console(
+    return ConsoleInside(
         deps.settings,
         deps.url,
         deps.security.authentication,

@@ -39,12 +39,8 @@ class ObjectsView:
     def content(self) -> Mapping[str, Any]:
         only = self._eyes.cluster(self._user, self._path, self._gvr, "list") if self._path else ""
         clusters = {only} if only else {cluster for cluster, _ in self._rows.rows}
-        rights = self._eyes.rights
-        seen = {
-            cluster: rights.path_of(cluster)
-            for cluster in clusters
-            if rights.may(self._user, cluster, "list", self._gvr)
-        }
+        allowed = self._eyes.allowed(self._user, clusters, self._gvr)
+        seen = {cluster: self._eyes.rights.path_of(cluster) for cluster in allowed}
         found = [
             {"ws": seen[cluster], "name": name, **row}
             for (cluster, name), row in self._rows.rows.items()

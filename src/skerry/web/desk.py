@@ -26,9 +26,21 @@ class Subscription(Protocol):
         """Let go of whatever was kept for it."""
 
 
+# Returns what is made, once all that making it asks about rights is known.
+Settled = Callable[[Callable[[], Any]], Awaitable[Any]]
+# What the hello says of the hub.
+Facts = Callable[[], Awaitable[Mapping[str, Any]]]
 # Opens what somebody may see of a view; raises an ApiError for a view that there cannot be.
 Opening = Callable[[User, Mapping[str, Any]], Awaitable[Subscription]]
 Question = Callable[[User, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+
+
+async def _no_facts() -> Mapping[str, Any]:
+    return {}
+
+
+async def _at_once(make: Callable[[], Any]) -> Any:
+    return make()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,8 @@ class Desk:
     openings: Mapping[str, Opening] = field(default_factory=dict)
     questions: Mapping[str, Question] = field(default_factory=dict)
     # What the hello says besides protocol and user.
-    facts: Callable[[], Mapping[str, Any]] = dict
+    facts: Facts = _no_facts
+    settled: Settled = _at_once
 
     def opening(self, kind: str) -> Opening:
         """Return what opens *kind*."""

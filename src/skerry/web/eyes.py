@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyroaring import BitMap
 
@@ -17,6 +18,7 @@ from skerry.logic.fleet.console.filters import Sight
 from skerry.server.user import User
 from skerry.web.feed import Feed
 
+Made = TypeVar("Made")
 # (who, where, verb, kind): what the hub's authorizer says.
 May = Callable[[User, ClusterName, str, GroupVersionResource], bool]
 _MAX_KNOWN = 256
@@ -24,15 +26,36 @@ _SHOWN = 128
 UNNAMED = "?"
 
 
+class Unlearned(Exception):
+    """What was asked about rights is not known here yet: wait for ``Rights.learn``, ask again."""
+
+
+async def _nothing() -> None:
+    """Have nothing to learn: where the hub is, everything is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the console is handed of the hub's security and workspaces."""
+    """What the console is handed of the hub's security and workspaces.
+
+    Each may raise ``Unlearned`` where the hub is another process.
+    """
 
     may: May
     # Differs whenever somebody's rights may.
     version: Callable[[], object]
     path_of: Callable[[ClusterName], str]
     resolve: Callable[[str], ClusterName | None]
+    # Finds out what was asked for and not known.
+    learn: Callable[[], Awaitable[None]] = _nothing
+
+    async def settled(self, make: Callable[[], Made]) -> Made:
+        """Return what *make* makes, once everything it asks about rights is known."""
+        while True:
+            try:
+                return make()
+            except Unlearned:
+                await self.learn()
 
 
 class Eyes:
@@ -56,14 +79,28 @@ class Eyes:
         if known is not None and known[0] == version:
             return known[1]
         seen = BitMap()
-        for cluster, members in edges.by_cluster.items():
-            if self.rights.may(user, cluster, "list", SYNC_TARGETS):
-                seen |= members
+        for cluster in self.allowed(user, edges.by_cluster, SYNC_TARGETS):
+            seen |= edges.by_cluster[cluster]
         sight = Sight(seen, lambda cluster: self.sees_placements(user, cluster), self._resolved)
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known[who] = (version, sight)
         return sight
+
+    def allowed(
+        self, user: User, clusters: Iterable[ClusterName], gvr: GroupVersionResource
+    ) -> set[ClusterName]:
+        """Return the workspaces of *clusters* in which *user* may list a kind; asks for all."""
+        found, unlearned = set(), False
+        for cluster in clusters:
+            try:
+                if self.rights.may(user, cluster, "list", gvr):
+                    found.add(cluster)
+            except Unlearned:
+                unlearned = True
+        if unlearned:
+            raise Unlearned
+        return found
 
     def sees_placements(self, user: User, cluster: ClusterName) -> bool:
         """Tell whether *user* may see the placements of a workspace."""

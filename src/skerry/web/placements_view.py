@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.errors import BadRequest
 from skerry.logic.fleet.console.edges import STATES, PlacementKey
 from skerry.logic.fleet.console.filters import MAX_FILTER_LENGTH
@@ -67,10 +68,8 @@ class PlacementsView:
 def visible_placements(feed: Feed, eyes: Eyes, user: User) -> list[PlacementKey]:
     """Return the placements that *user* may see."""
     known = feed.placements.placements
-    allowed = {
-        cluster: eyes.sees_placements(user, cluster) for cluster in {each for each, _ in known}
-    }
-    return [key for key in known if allowed[key[0]]]
+    allowed = eyes.allowed(user, {cluster for cluster, _ in known}, EDGE_PLACEMENTS)
+    return [key for key in known if key[0] in allowed]
 
 
 def words_of(given: object) -> list[str]:

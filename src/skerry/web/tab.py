@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from skerry.api.errors import ApiError, BadRequest, Unauthorized
+from skerry.api.errors import ApiError, BadRequest, ServiceUnavailable, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.rate import RateLimit
 from skerry.logic.fleet.console.frames import (
@@ -86,7 +86,7 @@ class Tab:
     async def run(self) -> None:
         """Serve the tab until it is gone."""
         self._session.closing.add(self._end)
-        hello = {"protocol": PROTOCOL, "user": self._session.user.name, **self._desk.facts()}
+        hello = {"protocol": PROTOCOL, "user": self._session.user.name, **await self._desk.facts()}
         self._say({"hello": hello})
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -162,7 +162,7 @@ class Tab:
             # Another filter or window: what the tab has of the one before need not be sent again.
             each.sent, each.revision = before.sent, before.revision
         # The first sight of a view is not kept waiting for the next turn.
-        self._send_changes(frame.id, each, replaced=each.sent is not None)
+        await self._send_changes(frame.id, each, replaced=each.sent is not None)
 
     async def _answer(self, frame: Ask) -> None:
         user = self._session.user
@@ -180,24 +180,29 @@ class Tab:
             await self._clock.sleep(self._pace.seconds)
             if self._socket.queued_bytes <= _MAX_QUEUED_BYTES:
                 for number, each in list(self._open.items()):
-                    self._send_changes(number, each)
+                    await self._send_changes(number, each)
             with contextlib.suppress(ConnectionError):
                 await self._socket.drain()
 
-    def _send_changes(self, number: int, each: _Open, *, replaced: bool = False) -> None:
+    async def _send_changes(self, number: int, each: _Open, *, replaced: bool = False) -> None:
         """Send what has changed of a subscription since it was last sent.
 
         A view that replaced another is said to be the new one, also where they look the same.
         """
-        version = each.subscription.version()
+        settled = self._desk.settled
+        version = await settled(each.subscription.version)
         if each.sent is not None and version == each.version and not replaced:
             return
         try:
-            content = each.subscription.content()
+            content = await settled(each.subscription.content)
         except ApiError as error:
             # Rights that went, an object that is gone: the tab is notified once, and asks again.
-            self._close(number)
-            self._refuse(number, error)
+            if self._open.get(number) is each:
+                self._close(number)
+                self._refuse(number, error)
+            return
+        if self._open.get(number) is not each:
+            # Replaced while somebody found out what it may show.
             return
         each.version = version
         if each.sent is None:
@@ -213,7 +218,7 @@ class Tab:
         """End with the session's credential, also when nobody does anything."""
         while True:
             await self._clock.sleep(_CHECK_SECONDS)
-            with contextlib.suppress(Unauthorized):
+            with contextlib.suppress(Unauthorized, ServiceUnavailable):
                 await self._sessions.check(self._session)
 
     def _refuse(self, number: int | None, error: ApiError) -> None:

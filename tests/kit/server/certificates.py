@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -11,6 +12,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import NameOID
+
+from skerry.server.security.pki import Credential, Pki
+from skerry.server.security.tls import Shown
 
 Key = CertificateIssuerPrivateKeyTypes
 
@@ -37,3 +41,10 @@ def encoded_csr(name: str = "jane", *groups: str) -> str:
     """Return a request for *name* as ``spec.request`` holds it."""
     key = ec.generate_private_key(ec.SECP256R1())
     return base64.b64encode(csr(key, subject(name, groups))).decode()
+
+
+def server_context(
+    pki: Pki, given: Credential | None = None, names: Sequence[str] = (), *, to_all: bool = False
+) -> ssl.SSLContext:
+    """Return the context of a server that proves itself with *pki* and trusts its clients."""
+    return Shown(pki.server, given, tuple(names), to_all).context(pki.bundle.decode("ascii"))

@@ -23,8 +23,8 @@ from skerry.logic.machinery.oidc import OidcError
 from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.security.pki import open_pki
-from skerry.server.security.tls import server_context
 from skerry.server.user import User
+from tests.kit.server.certificates import server_context
 from tests.kit.server.oidc_issuer import Issuer
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))

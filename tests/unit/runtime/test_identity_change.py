@@ -16,7 +16,7 @@ from skerry.runtime.kubeconfig import ClientConfig, connect, identify
 from skerry.server.http.message import Answer, Request, Response, Sender, Stream
 from skerry.server.http.server import HttpServer
 from skerry.server.security.pki import Authority, open_pki
-from skerry.server.security.tls import server_context
+from tests.kit.server.certificates import server_context
 
 
 @dataclass

@@ -23,7 +23,7 @@ from skerry.runtime.transport import TransportError
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.security.pki import Authority, Pki, open_pki
-from skerry.server.security.tls import server_context
+from tests.kit.server.certificates import server_context
 
 
 @asynccontextmanager

@@ -30,7 +30,7 @@ from skerry.server.security.encryption_start import KeyMismatch
 from skerry.server.security.given_certificate import read_client_authorities, read_given
 from skerry.server.security.key_ring import update_record
 from skerry.server.security.pki import Authority, open_pki
-from skerry.server.security.tls import server_context
+from skerry.server.security.tls import Shown
 from skerry.server.security.tokens import ServiceAccountTokens, SigningKey, read_signing_keys
 from skerry.store.base import Store, Write
 
@@ -263,17 +263,16 @@ class Authorities(SigningRotation):
         return (self.pki.bundle + self._clients).decode("ascii")
 
     def context(self, *, asks: bool = True) -> ssl.SSLContext:
-        """Return the context for serving with the present certificates; see ``server_context``."""
+        """Return the context for serving with the present certificates; see ``Shown``."""
         clients = self.client_bundle() + self._proxies.decode("ascii") if asks else ""
+        return self.shown().context(clients)
+
+    def shown(self) -> Shown:
+        """Return the certificates that are shown now."""
         if self._given is None:
-            return server_context(self.pki, clients=clients)
-        return server_context(
-            self.pki,
-            self._given.credential,
-            self._given.names,
-            clients=clients,
-            to_all=self._given_to_all,
-        )
+            return Shown(self.pki.server)
+        given = self._given
+        return Shown(self.pki.server, given.credential, given.names, self._given_to_all)
 
     def _apply(self) -> None:
         given = None if self._given_files is None else read_given(*self._given_files)

@@ -6,10 +6,11 @@ import os
 import ssl
 import tempfile
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skerry.server.security.pki import Credential, Pki
+from skerry.server.security.pki import Credential
 
 # The name by which a server that shows everybody a given certificate is asked for its own one.
 OWN_NAME = "apiserver-loopback-client"
@@ -38,38 +39,44 @@ class LiveContext(ssl.SSLContext):
         return self.present.wrap_bio(*arguments, **named)
 
 
-def server_context(
-    pki: Pki,
-    given: Credential | None = None,
-    names: Collection[str] = (),
-    *,
-    clients: str | None = None,
-    to_all: bool = False,
-) -> ssl.SSLContext:
-    """Return the context of a server that proves itself with *pki*.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The certificates that a server shows: its own, and perhaps one that it was *given*.
 
-    To clients that ask for one of *names* it shows the certificate that it was *given*; *to_all*
-    shows that one to whoever does not ask for ``OWN_NAME``, as kube-apiserver does. A client
-    may show a certificate, too; it must then be signed by one of the authorities *clients* (PEM;
-    by default those of *pki*), or the handshake fails. Others authenticate by token or not at all.
-    Times of certificates are not checked here but by authentication (``ClientCertificates``),
-    which knows what a lapsed one may still do.
-
-    Where *clients* are none it asks for no certificate and is for browsers: one that holds any
-    certificate would have its user choose which to show.
+    To clients that ask for one of *names* it shows the latter; *to_all* shows that one to whoever
+    does not ask for ``OWN_NAME``, as kube-apiserver does.
     """
-    clients = pki.bundle.decode("ascii") if clients is None else clients
-    context = _context(clients, pki.server)
-    if given is None:
+
+    own: Credential
+    given: Credential | None = None
+    names: tuple[str, ...] = ()
+    to_all: bool = False
+
+    def context(self, clients: str) -> ssl.SSLContext:
+        """Return the context of a server that proves itself so.
+
+        A client may show a certificate, too; it must then be signed by one of the authorities
+        *clients* (PEM), or the handshake fails. Others authenticate by token or not at all. Times
+        of certificates are not checked here but by authentication (``ClientCertificates``), which
+        knows what a lapsed one may still do.
+
+        Where *clients* are none it asks for no certificate and is for browsers: one that holds any
+        certificate would have its user choose which to show.
+        """
+        context = _context(clients, self.own)
+        if self.given is None:
+            return context
+        other = _context(clients, self.given)
+
+        def choose(
+            secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext
+        ) -> None:
+            named = name is not None and is_named(name, self.names)
+            if name != OWN_NAME if self.to_all else named:
+                secured.context = other
+
+        context.sni_callback = choose
         return context
-    other = _context(clients, given)
-
-    def choose(secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        if name != OWN_NAME if to_all else name is not None and is_named(name, names):
-            secured.context = other
-
-    context.sni_callback = choose
-    return context
 
 
 def is_named(name: str, names: Collection[str]) -> bool:
