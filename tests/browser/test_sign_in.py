@@ -1,4 +1,4 @@
-"""Signing in by a link: once, leaving no secret anywhere, and only from the console's page."""
+"""Signing in by a link, a token or an issuer: once, leaving no secret, from our page alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.kit.browser.aside import Aside, hub_aside
+from tests.kit.browser.chromium import PATIENCE_MS
 from tests.kit.browser.console import Console, Tab, tab
+from tests.kit.browser.looks import problems
 
 # Pages of other people: another site, and another port of the console's own host.
 _ELSEWHERE = ("https://elsewhere.test/", "https://127.0.0.1:1/")
@@ -37,8 +39,63 @@ def test_a_login_link_signs_in_once(browser: Browser, console: Console) -> None:
 @pytest.fixture(scope="module")
 def aside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aside]:
     """Another hub, whose time can be moved."""
-    with hub_aside(tmp_path_factory.mktemp("aside")) as started:
+    with hub_aside(tmp_path_factory.mktemp("aside"), issuer=True) as started:
         yield started
+
+
+@pytest.fixture
+def somewhere(browser: Browser, aside: Aside) -> Iterator[Page]:
+    """A tab of somebody whom the other hub does not know yet."""
+    context = browser.new_context(ignore_https_errors=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    yield page
+    context.close()
+
+
+def test_who_signs_in_at_the_issuer_comes_back_to_the_link_they_followed(
+    somewhere: Page, aside: Aside
+) -> None:
+    page = somewhere
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(f"{aside.url}/console/placements?q=web")
+    page.get_by_role("button", name="Sign in with 127.0.0.1").click()
+    page.get_by_role("button", name="Sign in as alice").click()
+    page.wait_for_url("**/console/placements?q=web")
+    expect(page.get_by_title("signed in as")).to_have_text("oidc:alice")
+    cookies = {each["name"]: each for each in page.context.cookies()}
+    # What bound the answer to this browser is gone; the session is as strict as any.
+    assert cookies.keys() == {"__Host-skerry"}
+    (cookie,) = cookies.values()
+    assert (cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (True, True, "Strict")
+    assert aside.provider is not None
+    assert "code_verifier" in aside.provider.forms[-1]
+    page.go_back()
+    assert "code=" not in page.url
+    assert [each for each in complaints if "401" not in each and "WebSocket" not in each] == []
+
+
+def test_an_answer_of_the_issuer_that_this_browser_did_not_ask_for_is_refused(
+    somewhere: Page, aside: Aside
+) -> None:
+    page = somewhere
+    page.goto(f"{aside.url}/console/login?code=stolen&state=forged")
+    expect(page.get_by_role("alert")).to_contain_text("did not begin in this browser")
+    expect(page).to_have_url(f"{aside.url}/console/login")
+    assert page.context.cookies() == []
+
+
+def test_a_refusal_of_the_issuer_is_shown_and_one_may_try_again(
+    somewhere: Page, aside: Aside
+) -> None:
+    page = somewhere
+    page.goto(f"{aside.url}/console/login")
+    page.get_by_role("button", name="Sign in with 127.0.0.1").click()
+    page.get_by_role("button", name="Sign in as", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("did not sign you in: access_denied")
+    expect(page).to_have_url(f"{aside.url}/console/login")
+    assert not problems(page)
 
 
 def test_a_code_of_another_hub_is_refused(stranger: Tab, aside: Aside) -> None:

@@ -12,16 +12,12 @@ import orjson
 
 from skerry.api.errors import BadRequest, MethodNotAllowed, NotFound
 from skerry.app.console_access import HubAccess
-from skerry.app.console_credential import (
-    HeldCredential,
-    PackedCredential,
-    credential_of,
-    person,
-)
+from skerry.app.console_credential import HeldCredential, credential_of, person
 from skerry.app.console_decisions import ConsoleDecisions
 from skerry.app.console_desk import console_desk
 from skerry.app.console_feed import feeding, run_feed
 from skerry.app.console_logs import ConsoleLogs
+from skerry.app.console_oidc import console_issuer, kept_credential
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError, console_url, no_console
 from skerry.app.settings import ServerSettings
@@ -42,6 +38,7 @@ from skerry.server.workspaces.routing import cluster_of_token
 from skerry.web.assets import read_assets
 from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
+from skerry.web.oidc import OidcSignIn
 from skerry.web.pace import Pace
 from skerry.web.session_files import SessionFiles
 from skerry.web.sessions import Kept, Session, Sessions
@@ -52,11 +49,6 @@ log = Logger("console")
 _EXPIRE_SECONDS = 15.0
 # Codes and tokens are short; files are compressed already.
 _HTTP = HttpSettings(body_bytes=64 * 1024, gzip_bytes=1 << 30, headers=HEADERS)
-
-
-def _kept(packed: bytes, authenticator: Authenticator) -> HeldCredential:
-    kept = PackedCredential.unpacked(packed)
-    return HeldCredential(authenticator, kept.headers, kept.certificate, kept.cluster)
 
 
 class Console:
@@ -78,9 +70,11 @@ class Console:
         self._recorder = recorder
         self._clock = clock
         self._pace = Pace(clock)
+        issuer = console_issuer(settings, authenticator, clock)
+        self._oidc = None if issuer is None else OidcSignIn(issuer, clock, ids)
         kept = Kept(
             SessionFiles(settings.data_dir / "console-sessions"),
-            lambda packed: _kept(packed, authenticator),
+            lambda packed: kept_credential(packed, authenticator, issuer),
         )
         self.sessions = Sessions(clock, ids, self._ended, kept)
         self.url = ""
@@ -99,8 +93,11 @@ class Console:
         viewer = Viewer(hub.transport_for, self._feed)
         questions = questions_of(hub, viewer)
         desk = console_desk(self._feed, eyes, self._clock, questions, hub.facts)
-        around = Around(self._by_token, self._record, self._audit, self._names)
-        site = Site(read_assets(), self.sessions, desk, self._pace, self._clock, around)
+        around = Around(self._by_token, self._record, self._audit, self._names, self._oidc)
+        issuer = "" if self._oidc is None else self._oidc.name
+        site = Site(
+            read_assets(issuer=issuer), self.sessions, desk, self._pace, self._clock, around
+        )
         self._http = HttpServer(site.handle, _HTTP)
         try:
             port = await self._http.start(

@@ -242,12 +242,15 @@ def _console(deps: ServerDeps) -> Console | None:
     # Loaded where there is one: it brings the rules of all that it shows.
     from skerry.app.console_inside import ConsoleInside
 
-    return ConsoleInside(
-        deps.settings,
-        deps.url,
-        deps.security.authentication,
-        deps.security.authorizer,
-        deps.observability.recorder,
-        deps.clock,
-        deps.ids,
-    )
+    try:
+        return ConsoleInside(
+            deps.settings,
+            deps.url,
+            deps.security.authentication,
+            deps.security.authorizer,
+            deps.observability.recorder,
+            deps.clock,
+            deps.ids,
+        )
+    except ConsoleError as error:
+        raise StartError(str(error)) from error

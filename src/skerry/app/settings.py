@@ -143,6 +143,14 @@ class ServerSettings:
     console_key_file: Path | None = None
     """Key of ``console_cert_file``."""
 
+    console_oidc_secret_file: Path | None = None
+    """File with the secret by which the issuer of ``oidc`` knows the console; absent, it is a
+    client without one, and proves itself by PKCE alone."""
+
+    console_oidc_scopes: tuple[str, ...] = ("profile", "email")
+    """Scopes besides ``openid`` that the console asks the issuer of ``oidc`` for: whatever has the
+    claims that users and groups are named by, and refresh tokens where they need one."""
+
     compaction_minutes: float = 10.0
     """How much history a watch may resume from, in minutes; etcd's usual is 5 to 10."""
 

@@ -250,6 +250,19 @@ _CONSOLE_FLAGS: list[Flag] = [
         help="Certificate that the console shows  [default: the hub's own]",
     ),
     click.option("--console-key", type=EXISTING_FILE, help="Key of --console-cert."),
+    click.option(
+        "--console-oidc-secret-file",
+        type=EXISTING_FILE,
+        help="Secret of the first --oidc-client-id, for people who sign in to the console at the "
+        "issuer  [default: none, PKCE alone]",
+    ),
+    click.option(
+        "--console-oidc-scope",
+        multiple=True,
+        default=("profile", "email"),
+        show_default=True,
+        help="Scope besides openid that the console asks the issuer for; repeatable.",
+    ),
 ]
 
 
@@ -264,6 +277,8 @@ def console_flags(command: Command) -> Command:
             console_optional=flags.pop("console_optional"),
             console_cert_file=flags.pop("console_cert"),
             console_key_file=flags.pop("console_key"),
+            console_oidc_secret_file=flags.pop("console_oidc_secret_file"),
+            console_oidc_scopes=tuple(flags.pop("console_oidc_scope")),
         )
         return command(settings=settings, **flags)
 

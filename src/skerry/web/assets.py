@@ -3,14 +3,15 @@
 All files below ``static`` share one folder whose name is a digest of all of them, so that a module
 finds its neighbours by relative paths and a browser may keep whatever it has for ever: another
 version is another folder. The page itself, ``index.html``, names that folder wherever it says
-``/console/assets/HASH/`` and is the only file that is asked for anew. What it begins with is joined
-(``bundle``).
+``/console/assets/HASH/`` and is the only file that is asked for anew; it also names the issuer at
+which people may sign in. What it begins with is joined (``bundle``).
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ STYLE = "style/console.css"
 # The connection is begun before the rest of the page is there.
 APART = frozenset({"app/wire.js"})
 _FOLDER = f"{PREFIX}HASH/"
+_ISSUER = '<meta name="skerry-oidc" content="{}">'
 _DIGEST_LETTERS = 16
 # Below this a compressed file is no smaller in packets.
 _MIN_GZIP_BYTES = 256
@@ -59,8 +61,11 @@ class Assets:
     files: Mapping[str, Asset]
 
 
-def read_assets(root: Path = STATIC) -> Assets:
-    """Return the files below *root*; the name of their folder changes with any of them."""
+def read_assets(root: Path = STATIC, *, issuer: str = "") -> Assets:
+    """Return the files below *root*; the name of their folder changes with any of them.
+
+    *issuer* is what people know the OpenID Connect issuer by, at which they may sign in.
+    """
     found = {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in sorted(root.rglob("*"))
@@ -73,6 +78,8 @@ def read_assets(root: Path = STATIC) -> Assets:
     folder = f"{PREFIX}{digest.hexdigest()[:_DIGEST_LETTERS]}/"
     found |= _at_once(found)
     page = found.pop(PAGE).replace(_FOLDER.encode(), folder.encode())
+    named = _ISSUER.format(html.escape(issuer))
+    page = page.replace(_ISSUER.format("").encode(), named.encode())
     files = {f"{folder}{name}": _asset(name, body) for name, body in found.items()}
     return Assets(folder, _asset(PAGE, page), files)
 

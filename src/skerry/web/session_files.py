@@ -44,23 +44,24 @@ class SessionRecord(msgspec.Struct, frozen=True):
     sealed: str
 
 
-def sealed(credential: bytes, secret: str, session: str, nonce: bytes) -> str:
-    """Return *credential* as only who holds *secret* can read it, and of this session alone."""
-    packed = nonce + AESGCM(_key(secret)).encrypt(nonce, credential, session.encode())
+def sealed(credential: bytes, key: bytes, session: str, nonce: bytes) -> str:
+    """Return *credential* as only who holds *key* can read it, and of this session alone."""
+    packed = nonce + AESGCM(key).encrypt(nonce, credential, session.encode())
     return base64.b64encode(packed).decode()
 
 
-def unsealed(record: SessionRecord, secret: str) -> bytes | None:
-    """Return the credential of a record; nothing where it was made with another secret."""
+def unsealed(record: SessionRecord, key: bytes) -> bytes | None:
+    """Return the credential of a record; nothing where it was sealed with another key."""
     packed = base64.b64decode(record.sealed)
     nonce, body = packed[:NONCE_BYTES], packed[NONCE_BYTES:]
     try:
-        return AESGCM(_key(secret)).decrypt(nonce, body, record.id.encode())
+        return AESGCM(key).decrypt(nonce, body, record.id.encode())
     except InvalidTag:
         return None
 
 
-def _key(secret: str) -> bytes:
+def sealing_key(secret: str) -> bytes:
+    """Return the key of a session whose browser holds *secret*."""
     return hashlib.sha256(_PURPOSE + secret.encode()).digest()
 
 
@@ -70,12 +71,12 @@ class SessionFiles:
 
     folder: Path
 
-    def put(self, record: SessionRecord) -> None:
-        """Keep a session that began; where there is no room it ends with the server, no sooner."""
+    def put(self, record: SessionRecord, used: datetime) -> None:
+        """Keep a session, last *used* then; where there is no room it ends with the server."""
         try:
             secret_directory(self.folder)
             write_secret(self._path(record.id), msgspec.json.encode(record))
-            self.use(record.id, record.began)
+            self.use(record.id, used)
         except OSError as error:
             log.warning("a session is not kept", user=record.user, problem=str(error))
 

@@ -4,7 +4,9 @@ A session is a credential that the server keeps for a browser. It is asked for w
 time somebody uses the session, so a session ends with its credential: a token that lapses, an
 account that is deleted, a certificate that is revoked. What a browser holds are 256 random bits;
 the server keeps their digest only. Sessions outlive the server's process (``session_files``): one
-that was kept sleeps until its browser comes back with what opens it.
+that was kept sleeps until its browser comes back with what opens it. A credential that is renewed
+while somebody looks is kept anew, with the key that was made of those bits when they were last
+shown; it is in memory for as long as the credential itself.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from skerry.web.session_files import (
     SessionFiles,
     SessionRecord,
     sealed,
+    sealing_key,
     unsealed,
 )
 
@@ -49,7 +52,7 @@ class Credential(Protocol):
         """Return whom the credential stands for now; raises Unauthorized once for nobody."""
 
     def packed(self) -> bytes:
-        """Return the credential to be kept, as ``Kept.unpacked`` takes it."""
+        """Return the credential to be kept, as ``Kept.unpacked`` takes it; another once renewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Session:
     """One browser that is signed in."""
 
     id: str
+    digest: bytes
     user: User
     credential: Credential | _Sleeping
     address: str
@@ -83,6 +87,9 @@ class Session:
     used: float
     # Called once, with a reason, when the session ends: open connections end with it.
     closing: set[Callable[[str], None]] = field(default_factory=set)
+    # What its file is sealed with, and what is sealed in it.
+    key: bytes = field(default=b"", repr=False)
+    packed: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,8 @@ class Sessions:
         self._codes: dict[bytes, _Code] = {}
         self._sessions: dict[bytes, Session] = {}
         for record, used in kept.files.read() if kept is not None else ():
-            self._sessions[bytes.fromhex(record.digest)] = self._asleep(record, used)
+            session = self._asleep(record, used)
+            self._sessions[session.digest] = session
         self.expire()
 
     def issue(self, user: User, credential: Credential) -> tuple[str, datetime]:
@@ -148,13 +156,33 @@ class Sessions:
             raise TooManyRequests("too many people are signed in to the console", 60)
         secret, now = self._secret(), self._clock.now()
         session = Session(
-            self._ids.uid(), user, credential, address, now, now + SESSION, self._clock.monotonic()
+            self._ids.uid(),
+            _digest(secret),
+            user,
+            credential,
+            address,
+            now,
+            now + SESSION,
+            self._clock.monotonic(),
+            key=sealing_key(secret),
         )
-        self._sessions[_digest(secret)] = session
-        if self._kept is not None:
-            packed = sealed(credential.packed(), secret, session.id, self._ids.bytes(NONCE_BYTES))
-            self._kept.files.put(_record(session, _digest(secret), packed))
+        self._sessions[session.digest] = session
+        self._keep(session)
         return secret, session
+
+    def _keep(self, session: Session) -> None:
+        """Have the file of a session with the credential that it has now."""
+        if self._kept is None or isinstance(session.credential, _Sleeping):
+            return
+        if self._sessions.get(session.digest) is not session:
+            # It ended while its credential was asked about.
+            return
+        packed = session.credential.packed()
+        if packed == session.packed:
+            return
+        session.packed = packed
+        shut = sealed(packed, session.key, session.id, self._ids.bytes(NONCE_BYTES))
+        self._kept.files.put(_record(session, shut), self._used(session))
 
     async def find(self, secret: str) -> Session:
         """Return the session a browser shows, used now; Unauthorized when it has ended."""
@@ -162,7 +190,7 @@ class Sessions:
         if session is None:
             raise Unauthorized("no session: sign in with skerry console, or paste a token")
         if isinstance(session.credential, _Sleeping):
-            self._reopen(session, session.credential.record, secret)
+            self._reopen(session, session.credential.record, sealing_key(secret))
         await self.check(session)
         session.used = self._clock.monotonic()
         return session
@@ -178,6 +206,7 @@ class Sessions:
             else:
                 if user.principal == session.user.principal:
                     session.user = user
+                    self._keep(session)
                     return user
                 reason = "its credential is another user's by now"
         self.end(session, reason)
@@ -189,14 +218,14 @@ class Sessions:
 
     def end(self, session: Session, reason: str) -> None:
         """End *session* and whatever is open in it; harmless when it has ended."""
-        for key, each in list(self._sessions.items()):
-            if each is session:
-                del self._sessions[key]
-                if self._kept is not None:
-                    self._kept.files.remove(session.id)
-                for close in list(session.closing):
-                    close(reason)
-                self._ended(session, reason)
+        if self._sessions.get(session.digest) is not session:
+            return
+        del self._sessions[session.digest]
+        if self._kept is not None:
+            self._kept.files.remove(session.id)
+        for close in list(session.closing):
+            close(reason)
+        self._ended(session, reason)
 
     def expire(self) -> None:
         """End the sessions whose time is over; somebody calls this now and then."""
@@ -217,13 +246,17 @@ class Sessions:
             return
         for session in self._sessions.values():
             if session.used >= before:
-                ago = timedelta(seconds=self._noted - session.used)
-                self._kept.files.use(session.id, self._clock.now() - ago)
+                self._kept.files.use(session.id, self._used(session))
+
+    def _used(self, session: Session) -> datetime:
+        """Return when somebody last did something in *session*."""
+        return self._clock.now() - timedelta(seconds=self._clock.monotonic() - session.used)
 
     def _asleep(self, record: SessionRecord, used: datetime) -> Session:
         ago = max(0.0, (self._clock.now() - used).total_seconds())
         return Session(
             record.id,
+            bytes.fromhex(record.digest),
             User(record.user, home=record.home),
             _Sleeping(record),
             record.address,
@@ -232,12 +265,13 @@ class Sessions:
             self._clock.monotonic() - ago,
         )
 
-    def _reopen(self, session: Session, record: SessionRecord, secret: str) -> None:
-        packed = unsealed(record, secret)
+    def _reopen(self, session: Session, record: SessionRecord, key: bytes) -> None:
+        packed = unsealed(record, key)
         if packed is None or self._kept is None:
             self.end(session, "what was kept of it cannot be opened")
             raise Unauthorized("the session has ended: what was kept of it cannot be opened")
         session.credential = self._kept.unpacked(packed)
+        session.key, session.packed = key, packed
 
     def _lapsed(self, session: Session) -> str:
         if self._clock.now() >= session.ends:
@@ -254,11 +288,11 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret[:_MAX_SECRET_LENGTH].encode("utf-8", "replace")).digest()
 
 
-def _record(session: Session, digest: bytes, packed: str) -> SessionRecord:
+def _record(session: Session, packed: str) -> SessionRecord:
     user = session.user
     return SessionRecord(
         session.id,
-        digest.hex(),
+        session.digest.hex(),
         user.name,
         user.home,
         session.address,

@@ -7,7 +7,8 @@ chat. Everything that shows or changes something needs a session.
 |---|---|
 | ``GET /`` | to the fleet |
 | ``GET /console/assets/HASH/PATH`` | a file of the page, to be kept for ever |
-| ``POST /console/session`` | a session, for a code or a token |
+| ``POST /console/session`` | a session, for a code or a token, ours or an issuer's |
+| ``POST /console/oidc`` | where to sign in at the issuer, if there is one |
 | ``GET``, ``DELETE /console/session`` | who is signed in; the end of it |
 | ``GET /console/socket`` | the WebSocket of a tab |
 | ``GET /console/...`` | the page, which reads its address itself |
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -39,14 +40,18 @@ from skerry.server.streaming.websocket import WebSocket, as_duplex, handshake
 from skerry.server.user import User
 from skerry.web.assets import PREFIX, Asset, Assets
 from skerry.web.desk import Desk
+from skerry.web.oidc import LIFETIME_SECONDS, OidcSignIn
 from skerry.web.origin import check_host, check_navigation, check_own_page, check_site
 from skerry.web.pace import Pace
 from skerry.web.sessions import Credential, Session, Sessions
 from skerry.web.tab import Audit, Tab
 
 COOKIE = "__Host-skerry"
+# Of a browser that is away to sign in.
+OIDC_COOKIE = "__Host-skerry-oidc"
 SESSION = "/console/session"
 SOCKET = "/console/socket"
+OIDC = "/console/oidc"
 FLEET = "/console/fleet"
 # No script can be made of text, and nothing is fetched but from here.
 CSP = (
@@ -84,6 +89,7 @@ class Around:
     record: Record
     audit: Audit
     names: Callable[[], Collection[str]]
+    oidc: OidcSignIn | None = None
 
 
 class Site:
@@ -113,7 +119,7 @@ class Site:
             answer = await self._answer(request, authority)
         except ApiError as error:
             answer = error_response(error)
-        if request.path in (SESSION, SOCKET):
+        if request.path in (SESSION, SOCKET, OIDC):
             self._around.record(request, request.user, answer)
         return answer
 
@@ -121,6 +127,8 @@ class Site:
         path = request.path
         if path == SESSION:
             return await self._session(request, authority)
+        if path == OIDC:
+            return await self._to_issuer(request, authority)
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed
         if path == SOCKET:
@@ -143,9 +151,7 @@ class Site:
             check_site(request.headers)
             session = await self._signed_in(request)
             return _json({"user": session.user.name, "ends": rfc3339(session.ends)})
-        check_own_page(request.headers, authority)
-        if request.headers.get(_OWN_HEADER) != "1":
-            raise BadRequest("X-Skerry-Console: want 1, as the console's own page sends it")
+        _check_sender(request, authority)
         if request.method == "POST":
             return await self._sign_in(request)
         if request.method == "DELETE":
@@ -154,14 +160,34 @@ class Site:
         raise MethodNotAllowed
 
     async def _sign_in(self, request: Request) -> Response:
-        code, token = _shown(request)
-        if code:
-            secret, session = await self._sessions.redeem(code, request.peer.address)
+        shown, address = _shown(request), request.peer.address
+        if shown.state:
+            cookie = _cookie(request, OIDC_COOKIE)
+            user, credential = await self._issuer().finish(cookie, shown.state, shown.code)
+            secret, session = self._sessions.begin(user, credential, address)
+        elif shown.code:
+            secret, session = await self._sessions.redeem(shown.code, address)
         else:
-            user, credential = await self._around.by_token(token, request)
-            secret, session = self._sessions.begin(user, credential, request.peer.address)
+            user, credential = await self._around.by_token(shown.token, request)
+            secret, session = self._sessions.begin(user, credential, address)
         request.user = session.user
-        return Response(204, headers=(("Set-Cookie", f"{COOKIE}={secret}; {_ATTRIBUTES}"),))
+        cookies = [f"{COOKIE}={secret}; {_ATTRIBUTES}"]
+        if shown.state:
+            cookies.append(f"{OIDC_COOKIE}=; Max-Age=0; {_ATTRIBUTES}")
+        return Response(204, headers=tuple(("Set-Cookie", each) for each in cookies))
+
+    async def _to_issuer(self, request: Request, authority: str) -> Response:
+        if request.method != "POST":
+            raise MethodNotAllowed
+        _check_sender(request, authority)
+        url, kept = await self._issuer().begin(authority)
+        cookie = f"{OIDC_COOKIE}={kept}; Max-Age={LIFETIME_SECONDS}; {_ATTRIBUTES}"
+        return Response(200, orjson.dumps({"url": url}), headers=(("Set-Cookie", cookie),))
+
+    def _issuer(self) -> OidcSignIn:
+        if self._around.oidc is None:
+            raise NotFound("this hub knows no issuer to sign in at: --oidc-issuer-url names one")
+        return self._around.oidc
 
     async def _signed_in(self, request: Request) -> Session:
         session = await self._sessions.find(_cookie(request))
@@ -198,8 +224,22 @@ def _json(document: Any) -> Response:
     return Response(body=orjson.dumps(document))
 
 
-def _shown(request: Request) -> tuple[str, str]:
-    """Return the code or the token that a request shows; one is empty."""
+def _check_sender(request: Request, authority: str) -> None:
+    """Raise unless the console's own page asks, and knows what it asks for."""
+    check_own_page(request.headers, authority)
+    if request.headers.get(_OWN_HEADER) != "1":
+        raise BadRequest("X-Skerry-Console: want 1, as the console's own page sends it")
+
+
+class _Shown(NamedTuple):
+    """What somebody signs in by: a code of ours, a token, or a code and state of the issuer."""
+
+    code: str
+    token: str
+    state: str
+
+
+def _shown(request: Request) -> _Shown:
     named = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if named != "application/json":
         raise UnsupportedMediaType(f"a session is asked for in JSON, found {named[:64]!r}")
@@ -208,17 +248,23 @@ def _shown(request: Request) -> tuple[str, str]:
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is no JSON: {error}") from error
     given = document if isinstance(document, dict) else {}
-    code, token = given.get("code", ""), given.get("token", "")
-    if not isinstance(code, str) or not isinstance(token, str) or bool(code) == bool(token):
-        raise BadRequest('want {"code": "..."} or {"token": "..."}')
-    if len(token) > _MAX_TOKEN_LENGTH:
+    found = _Shown(*(given.get(name, "") for name in _Shown._fields))
+    if (
+        not all(isinstance(each, str) for each in found)
+        or bool(found.code) == bool(found.token)
+        or (found.state and found.token)
+    ):
+        raise BadRequest(
+            'want {"code": "..."}, {"code": "...", "state": "..."} or {"token": "..."}'
+        )
+    if len(found.token) > _MAX_TOKEN_LENGTH:
         raise Unauthorized
-    return code, token.strip()
+    return found._replace(token=found.token.strip())
 
 
-def _cookie(request: Request) -> str:
+def _cookie(request: Request, wanted: str = COOKIE) -> str:
     for pair in request.headers.get("cookie", "").split(";"):
         name, _, value = pair.strip().partition("=")
-        if name == COOKIE:
+        if name == wanted:
             return value
     return ""

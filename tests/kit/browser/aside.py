@@ -6,6 +6,7 @@ It runs in a thread: playwright's loop has the test's.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skerry.app.settings import OidcSettings
 from tests.kit.server.edges import MovedClock
 from tests.kit.server.hub import Hub, running_hub
+from tests.kit.server.oidc_provider import Provider, listening
 
 _PATIENCE_SECONDS = 60.0
 
@@ -29,6 +32,8 @@ class Aside:
     loop: asyncio.AbstractEventLoop
     hub: Hub
     clock: MovedClock
+    # At whom people may sign in, where there is somebody.
+    provider: Provider | None = None
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -50,15 +55,21 @@ class Aside:
 
 
 @contextmanager
-def hub_aside(folder: Path) -> Iterator[Aside]:
-    """Run a hub in a thread inside the context."""
+def hub_aside(folder: Path, *, issuer: bool = False) -> Iterator[Aside]:
+    """Run a hub in a thread inside the context, perhaps with an issuer that people sign in at."""
     started: list[Aside] = []
     ready = threading.Event()
 
     async def run() -> None:
-        clock = MovedClock()
-        async with running_hub(folder, console=True, clock=clock) as hub:
-            started.append(Aside(asyncio.get_running_loop(), hub, clock))
+        clock, loop = MovedClock(), asyncio.get_running_loop()
+        async with contextlib.AsyncExitStack() as stack:
+            provider, known = None, None
+            if issuer:
+                provider, authority = await stack.enter_async_context(listening(folder))
+                known = OidcSettings(provider.url, ("skerry",), username_prefix="oidc:"), authority
+            running = running_hub(folder, console=True, clock=clock, issuer=known)
+            hub = await stack.enter_async_context(running)
+            started.append(Aside(loop, hub, clock, provider))
             ready.set()
             await started[0].left.wait()
 

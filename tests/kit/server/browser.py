@@ -35,6 +35,7 @@ class Page:
     status: int
     headers: dict[str, str]
     body: bytes
+    cookies: list[str] = field(default_factory=list)
 
     @property
     def json(self) -> Any:
@@ -182,8 +183,10 @@ class BrowserTab:
 def _page(raw: bytes) -> Page:
     head, _, body = raw.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
-    headers = {}
+    headers, cookies = {}, []
     for line in lines:
         name, _, value = line.partition(": ")
         headers[name.lower()] = value
-    return Page(int(first.split(" ")[1]), headers, body)
+        if name.lower() == "set-cookie":
+            cookies.append(value)
+    return Page(int(first.split(" ")[1]), headers, body, cookies)

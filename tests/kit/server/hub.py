@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from skerry.app.hub import hub_flavor
-from skerry.app.settings import ServerSettings, StoreSettings
+from skerry.app.settings import OidcSettings, ServerSettings, StoreSettings
 from skerry.app.standalone import Running, serving
 from skerry.kit import log
 from skerry.kit.clock import Clock
@@ -155,8 +155,12 @@ async def running_hub(
     console: bool = False,
     audit_log: Path | None = None,
     clock: Clock | None = None,
+    issuer: tuple[OidcSettings, Path] | None = None,
 ) -> AsyncIterator[Hub]:
-    """Run a hub inside the context; *users* are further lines of its token file."""
+    """Run a hub inside the context; *users* are further lines of its token file.
+
+    *issuer* vouches for people, and the file says by which authority it is known.
+    """
     log.configure(verbosity=0, format="text")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokens.csv").write_text(TOKENS + users)
@@ -170,6 +174,8 @@ async def running_hub(
         webhook_networks=webhook_networks,
         console_port=0 if console else None,
         audit_log=audit_log,
+        oidc=issuer[0] if issuer else None,
+        oidc_ca_file=issuer[1] if issuer else None,
     )
     async with serving(settings, hub_flavor(with_edge_provider=edge_provider), clock) as running:
         tokens = orjson.loads((folder / "pki" / "admin-tokens.json").read_bytes())

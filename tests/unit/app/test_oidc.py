@@ -17,57 +17,20 @@ from skerry.app.hub import hub_flavor
 from skerry.app.oidc import build_oidc
 from skerry.app.settings import OidcSettings, ServerSettings, StoreSettings
 from skerry.app.standalone import PLAIN_SERVER, Running, ServerFlavor, StartError, serving
-from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.logic.machinery.oidc import OidcError
-from skerry.server.http.message import Answer, Peer, Request, Response
-from skerry.server.http.server import HttpServer
+from skerry.server.http.message import Peer, Request, Response
 from skerry.server.security.pki import open_pki
 from skerry.server.user import User
-from tests.kit.server.certificates import server_context
-from tests.kit.server.oidc_issuer import Issuer
+from tests.kit.server.oidc_provider import Provider, listening
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))
 RBAC = "rbac.authorization.k8s.io"
 
 
-class LiveIssuer(Issuer):
-    """An issuer that listens; *answers* may say something else than the truth."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-        self.answers: dict[str, Answer] = {}
-        self.stuck = asyncio.Event()
-
-    async def handle(self, request: Request) -> Answer:
-        self.fetched.append(request.path)
-        if request.path in self.answers:
-            return self.answers[request.path]
-        if request.path == "/stuck":
-            await self.stuck.wait()
-        found = self.jwks() if request.path == "/keys" else self.document()
-        return Response(body=json.dumps(found).encode())
-
-
-@contextlib.asynccontextmanager
-async def listening(folder: Path) -> AsyncIterator[tuple[LiveIssuer, Path]]:
-    """Run an issuer; give it and the file of its authority."""
-    log.configure(verbosity=0)
-    pki = open_pki(folder / "issuer", ["127.0.0.1", "localhost"])
-    issuer = LiveIssuer()
-    http = HttpServer(issuer.handle)
-    port = await http.start(tls=server_context(pki))
-    issuer.url = f"https://127.0.0.1:{port}"
-    try:
-        yield issuer, pki.directory / "ca.crt"
-    finally:
-        issuer.stuck.set()
-        await http.stop(0.1)
-
-
 @contextlib.asynccontextmanager
 async def serving_people(
-    folder: Path, issuer: LiveIssuer, authority: Path, kind: ServerFlavor = PLAIN_SERVER
+    folder: Path, issuer: Provider, authority: Path, kind: ServerFlavor = PLAIN_SERVER
 ) -> AsyncIterator[Running]:
     oidc = OidcSettings(
         issuer.url, ("skerry",), username_prefix="oidc:", groups_claim="groups", groups_prefix="g:"
@@ -183,7 +146,7 @@ async def test_a_dead_issuer_stalls_nobody_else_and_does_not_hold_up_the_start(
             await _asked_meanwhile(tmp_path, issuer, authority)
 
 
-async def _asked_meanwhile(tmp_path: Path, issuer: LiveIssuer, authority: Path) -> None:
+async def _asked_meanwhile(tmp_path: Path, issuer: Provider, authority: Path) -> None:
     async with serving_people(tmp_path, issuer, authority) as running:
         waiting = [
             asyncio.ensure_future(ask(running, "GET", "/version", issuer.token(jti=str(n))))
@@ -198,7 +161,7 @@ async def _asked_meanwhile(tmp_path: Path, issuer: LiveIssuer, authority: Path) 
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def fetched(issuer: LiveIssuer, authority: Path | None) -> str:
+async def fetched(issuer: Provider, authority: Path | None) -> str:
     """Return why the keys of *issuer* cannot be had; empty when they can."""
     settings = OidcSettings(issuer.url, ("skerry",))
     _, keys = build_oidc(settings, authority, SystemClock())

@@ -9,21 +9,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from skerry.web.session_files import SessionFiles, SessionRecord, sealed, unsealed
+from skerry.web.session_files import SessionFiles, SessionRecord, sealed, sealing_key, unsealed
 
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 TOKEN = b"Bearer a-token-nobody-may-read"
 
 
 def record(session: str = "one", secret: str = "s" * 43) -> SessionRecord:
-    packed = sealed(TOKEN, secret, session, b"n" * 12)
+    packed = sealed(TOKEN, sealing_key(secret), session, b"n" * 12)
     ends = BEGAN + timedelta(hours=8)
     return SessionRecord(session, "00ff", "alice", "", "127.0.0.1", BEGAN, ends, packed)
 
 
 def test_a_session_is_read_as_it_was_kept_with_its_last_use(tmp_path: Path) -> None:
     files = SessionFiles(tmp_path / "sessions")
-    files.put(record())
+    files.put(record(), BEGAN)
     files.use("one", BEGAN + timedelta(minutes=7))
     assert list(files.read()) == [(record(), BEGAN + timedelta(minutes=7))]
     files.remove("one")
@@ -34,7 +34,7 @@ def test_a_session_is_read_as_it_was_kept_with_its_last_use(tmp_path: Path) -> N
 
 def test_files_are_their_owners_alone_and_have_no_credential_to_read(tmp_path: Path) -> None:
     files = SessionFiles(tmp_path / "sessions")
-    files.put(record())
+    files.put(record(), BEGAN)
     (file,) = files.folder.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(files.folder.stat().st_mode) == 0o700
@@ -42,9 +42,9 @@ def test_files_are_their_owners_alone_and_have_no_credential_to_read(tmp_path: P
 
 
 def test_a_credential_opens_with_its_own_secret_in_its_own_session() -> None:
-    assert unsealed(record(), "s" * 43) == TOKEN
-    assert unsealed(record(), "t" * 43) is None
-    assert unsealed(msgspec.structs.replace(record(), id="other"), "s" * 43) is None
+    assert unsealed(record(), sealing_key("s" * 43)) == TOKEN
+    assert unsealed(record(), sealing_key("t" * 43)) is None
+    assert unsealed(msgspec.structs.replace(record(), id="other"), sealing_key("s" * 43)) is None
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: bytes) -> Non
 
 def test_without_room_a_session_is_not_kept_and_nobody_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("in the way")
-    SessionFiles(tmp_path / "sessions").put(record())
+    SessionFiles(tmp_path / "sessions").put(record(), BEGAN)
     assert (tmp_path / "sessions").read_text() == "in the way"

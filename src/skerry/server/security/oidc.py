@@ -25,7 +25,7 @@ from skerry.server.user import User
 
 log = Logger("oidc")
 
-_DISCOVERY = "/.well-known/openid-configuration"
+DISCOVERY = "/.well-known/openid-configuration"
 # Issuers publish a key long before they sign with it; some of them for a day.
 _REFRESH_SECONDS = 3600.0
 # After a failure, and for keys that are not known: often enough for a person who has just signed
@@ -120,13 +120,13 @@ class IssuerKeys:
         return True
 
     async def _read(self) -> dict[str, tuple[PublicKey, str]]:
-        document = _json(await self._fetch(self._issuer.rstrip("/") + _DISCOVERY))
+        document = issuer_document(await self._fetch(self._issuer.rstrip("/") + DISCOVERY))
         if document.get("issuer") != self._issuer:
-            raise OidcError(f"{_DISCOVERY} is of issuer {str(document.get('issuer'))[:200]!r}")
+            raise OidcError(f"{DISCOVERY} is of issuer {str(document.get('issuer'))[:200]!r}")
         uri = document.get("jwks_uri")
         if not isinstance(uri, str) or not uri.startswith("https://"):
-            raise OidcError(f"{_DISCOVERY}: jwks_uri: want an https URL")
-        listed = _json(await self._fetch(uri)).get("keys")
+            raise OidcError(f"{DISCOVERY}: jwks_uri: want an https URL")
+        listed = issuer_document(await self._fetch(uri)).get("keys")
         if not isinstance(listed, list):
             raise OidcError("jwks_uri: want an object with a list of keys")
         keys = {
@@ -215,7 +215,8 @@ def _public_key(listed: Mapping[str, Any]) -> PublicKey | None:
     return found if isinstance(found, ec.EllipticCurvePublicKey) else None
 
 
-def _json(body: bytes) -> Mapping[str, Any]:
+def issuer_document(body: bytes) -> Mapping[str, Any]:
+    """Return what an issuer answered, an object."""
     try:
         found = orjson.loads(body)
     except (orjson.JSONDecodeError, RecursionError) as error:

@@ -23,7 +23,41 @@ export function takenCode() {
   return code;
 }
 
-/** Sign in with a code or a token. @param {{code?: string, token?: string}} proof @returns {Promise<string>} what went wrong, or nothing */
+/** The issuer at which people may sign in, as the page was told; empty where there is none. */
+export function issuerName() {
+  return document.querySelector("meta[name=skerry-oidc]")?.content ?? "";
+}
+
+/**
+ * Take what an issuer sent a browser back with out of the address.
+ *
+ * @returns {{proof?: {code: string, state: string}, problem?: string}|null}
+ */
+export function takenAnswer() {
+  const words = new URLSearchParams(window.location.search);
+  if (!words.has("state")) return null;
+  window.history.replaceState(null, "", window.location.pathname);
+  const state = words.get("state");
+  if (words.has("code")) return { proof: { code: words.get("code"), state } };
+  return { problem: `${issuerName()} did not sign you in: ${words.get("error_description") ?? words.get("error") ?? "it did not say why"}` };
+}
+
+/** Go to the issuer to sign in. @returns {Promise<string>} what went wrong, or nothing */
+export async function signInElsewhere() {
+  try {
+    const answer = await fetch("/console/oidc", { method: "POST", headers: HEADERS });
+    const said = await answer.json().catch(() => ({}));
+    if (!answer.ok) return said.message ?? `the hub answered ${answer.status}`;
+    // Whatever the hub was told: nothing but an address of the web is gone to.
+    if (new URL(said.url).protocol !== "https:") return "the hub named no address to sign in at";
+    window.location.assign(said.url);
+    return "";
+  } catch {
+    return "the hub cannot be reached";
+  }
+}
+
+/** Sign in with a code or a token. @param {{code?: string, state?: string, token?: string}} proof @returns {Promise<string>} what went wrong, or nothing */
 export async function signIn(proof) {
   try {
     const answer = await fetch("/console/session", { method: "POST", headers: HEADERS, body: JSON.stringify(proof) });

@@ -1,27 +1,34 @@
-// Signing in: by the link that `skerry console` opens, or by a token somebody pastes.
+// Signing in: by the link that `skerry console` opens, at the issuer that the hub knows, or by a token
+// somebody pastes.
 
 import { html, useEffect, useState } from "../ui.js";
-import { signIn, takenCode, whereTo } from "../session.js";
+import { issuerName, signIn, signInElsewhere, takenAnswer, takenCode, whereTo } from "../session.js";
 
 // Taken before anything is drawn, so that the address has it for as short as can be.
-const first = window.location.pathname === "/console/login" ? takenCode() : null;
+const here = window.location.pathname === "/console/login";
+const answer = here ? takenAnswer() : null;
+const code = here ? takenCode() : null;
+const first = answer?.proof ?? (code === null ? null : { code });
 
 export function Login() {
-  const [problem, setProblem] = useState("");
+  const [problem, setProblem] = useState(answer?.problem ?? "");
   const [busy, setBusy] = useState(first !== null);
-  const prove = async (proof) => {
+  const attempt = async (work, done) => {
     setBusy(true);
-    const wrong = await signIn(proof);
-    if (!wrong) return window.location.replace(whereTo());
+    const wrong = await work;
+    if (!wrong) return done();
     setBusy(false);
     return setProblem(wrong);
   };
+  const prove = (proof) => attempt(signIn(proof), () => window.location.replace(whereTo()));
   useEffect(() => {
     // A link that is opened in a tab which shows this page already only changes the fragment.
-    const follow = (code) => code !== null && prove({ code });
-    const changed = () => follow(takenCode());
+    const changed = () => {
+      const other = takenCode();
+      if (other !== null) prove({ code: other });
+    };
     window.addEventListener("hashchange", changed);
-    follow(first);
+    if (first) prove(first);
     return () => window.removeEventListener("hashchange", changed);
   }, []);
   const submitted = (event) => {
@@ -30,11 +37,13 @@ export function Login() {
     prove({ token: field.value.trim() });
     field.value = "";
   };
+  const issuer = issuerName();
   return html`<section class="login">
     <h1>Sign in to the hub</h1>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${busy ? html`<p role="status">Signing in…</p>` : html`
-      <p>In a terminal that reaches the hub:</p>
+      ${issuer && html`<p><button type="button" class="primary" onClick=${() => attempt(signInElsewhere(), () => null)}>Sign in with <bdi>${issuer}</bdi></button></p>`}
+      <p>${issuer ? "Or in" : "In"} a terminal that reaches the hub:</p>
       <pre class="command" tabindex="0" aria-label="command"><code>skerry console</code></pre>
       <p>It opens this page with a link that works once, for a minute.</p>
       <form onSubmit=${submitted}>
