@@ -61,6 +61,23 @@ def test_a_moment_of_the_timeline_is_replayed_and_new_decisions_come_by_themselv
     page.reload()
     expect(then).to_contain_text("1 only now")
     assert not problems(page)
+    page.get_by_role("link", name="the whole fleet then").click()
+    the_past = page.get_by_role("region", name="The past")
+    expect(the_past).to_contain_text("As it was at")
+    expect(page.locator(".item", has_text="oslo")).to_contain_text("replayed: placed")
+    address = page.url
+    assert "at=" in address
+    page.reload()
+    expect(page.locator(".item", has_text="oslo")).to_contain_text("replayed: placed")
+    assert not problems(page)
+    # Before anything was decided no placement led anywhere; later on it is the present again.
+    page.keyboard.press("[")
+    expect(page).not_to_have_url(address)
+    expect(page.locator(".item", has_text="replayed")).to_have_count(0)
+    the_past.get_by_role("button", name="Live").click()
+    expect(the_past).to_have_count(0)
+    page.go_back()
+    expect(the_past).to_be_visible()
     console.kubectl(SHOP, "delete", "edgeplacement", "replayed")
 
 

@@ -110,6 +110,7 @@ def test_a_view_restores_from_its_address_and_after_back(signed_in: Tab) -> None
 
 VIEWS = {
     "fleet?by=env&q=region": "[aria-label='Map of edges']",
+    "fleet?at=2020-01-01T03:00:00Z&by=env": "section.past",
     "placements?q=web": "main a[href$='/web']",
     f"placements/{SHOP}/web?by=region&q=oslo": "[role=table]",
     f"placements/{SHOP}/web?explain=yes&edge={INVENTORY}/bari&object=deployments.apps/shop/web": (

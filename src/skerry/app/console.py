@@ -18,6 +18,7 @@ from skerry.app.console_desk import console_desk
 from skerry.app.console_feed import feeding, run_feed
 from skerry.app.console_logs import ConsoleLogs
 from skerry.app.console_oidc import console_issuer, kept_credential
+from skerry.app.console_past import PastReader
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError, console_url, no_console
 from skerry.app.settings import ServerSettings
@@ -91,8 +92,9 @@ class Console:
         settings = self._settings
         eyes = Eyes(self._feed, hub.rights)
         viewer = Viewer(hub.transport_for, self._feed)
+        past = PastReader(viewer, self._feed, eyes, self._clock)
         questions = questions_of(hub, viewer)
-        desk = console_desk(self._feed, eyes, self._clock, questions, hub.facts)
+        desk = console_desk(self._feed, eyes, self._clock, questions, hub.facts, past.read)
         around = Around(self._by_token, self._record, self._audit, self._names, self._oidc)
         issuer = "" if self._oidc is None else self._oidc.name
         site = Site(

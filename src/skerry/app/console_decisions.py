@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from skerry.api.errors import BadRequest
@@ -15,7 +14,6 @@ from skerry.app.console_questions import (
     Answering,
     Given,
     Viewer,
-    optional_text,
     path_given,
     required_text,
 )
@@ -23,7 +21,8 @@ from skerry.app.explain_names import Unanswered
 from skerry.app.history import History, history_of, paths_of
 from skerry.app.hub_reading import HubReader
 from skerry.app.rollout import Rollouts
-from skerry.kit.timestamps import parse_rfc3339, rfc3339, rfc3339_micro
+from skerry.kit.timestamps import rfc3339, rfc3339_micro
+from skerry.logic.fleet.console.past import moment_given
 from skerry.logic.fleet.console.view import text
 from skerry.logic.fleet.history.record import Record
 from skerry.logic.fleet.history.text import Selection, cause, why
@@ -67,7 +66,7 @@ class ConsoleDecisions:
     async def timeline(self, user: User, given: Given) -> Mapping[str, Any]:
         """Return what was decided about a placement between two times."""
         about, history = (await self._history(user, given))[1:]
-        start, end = _moment(given, "from"), _moment(given, "to")
+        start, end = moment_given(given, "from"), moment_given(given, "to")
         story = history.story(Selection(since=start))
         events = [_event(each) for each in story if end is None or each.time <= end]
         lanes = [{"about": about, "events": events[-MAX_LISTED:]}] if events else []
@@ -79,7 +78,7 @@ class ConsoleDecisions:
         One byte each, as the map of an edit has it: 0 then and now, 1 only now, 2 only then.
         """
         reader, about, history = await self._history(user, given)
-        moment = _moment(given, "at")
+        moment = moment_given(given, "at")
         if moment is None:
             raise BadRequest("at: want a time as in 2026-11-15T03:00:00Z")
         try:
@@ -121,17 +120,6 @@ def _event(record: Record) -> dict[str, Any]:
         "text": f"{record.count}: {said}" if said else str(record.count),
         "who": cause(record.object),
     }
-
-
-def _moment(given: Given, name: str) -> datetime | None:
-    found = optional_text(given, name)
-    if not found:
-        return None
-    try:
-        return parse_rfc3339(found)
-    except ValueError as error:
-        wanted = f"{name}: found {found[:64]!r}, want a time as in 2026-11-15T03:00:00Z"
-        raise BadRequest(wanted) from error
 
 
 async def _undo(steered: Rollouts, name: str) -> str:

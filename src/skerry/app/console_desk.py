@@ -11,12 +11,14 @@ from typing import Any
 from skerry.api.edge import ROLLOUTS, STATUS_QUERIES
 from skerry.kit.clock import Clock
 from skerry.logic.fleet.console.decided import query_shown, rollout_shown
+from skerry.logic.fleet.console.past import moment_given
 from skerry.server.user import User
 from skerry.web.decided_view import DecidedView, ObjectsView, ObjectView
 from skerry.web.desk import Desk, Facts, Opening, Question, Subscription
 from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
 from skerry.web.fleet_view import EdgeView, FleetView, PlacementView, cell
+from skerry.web.past_view import PastFleetView, ReadPast
 from skerry.web.placements_view import PlacementsView, found_by_name
 
 
@@ -26,6 +28,7 @@ def console_desk(
     clock: Clock,
     questions: Mapping[str, Question],
     facts: Facts,
+    past: ReadPast,
 ) -> Desk:
     """Return everything that a tab can be shown, and every question it may ask."""
 
@@ -36,14 +39,17 @@ def console_desk(
 
     async def cell_of(user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
         await feed.ready()
+        if (moment := moment_given(given, "at")) is not None:
+            view = PastFleetView(feed, eyes, user, given, await past(user, moment))
+            return await eyes.rights.settled(lambda: view.cell(given.get("index")))
         return await eyes.rights.settled(lambda: cell(feed, eyes, user, given))
 
-    openings = _openings(feed, eyes, clock)
+    openings = _openings(feed, eyes, clock, past)
     answered = {**questions, "search": search, "cell": cell_of}
     return Desk(openings, answered, facts, eyes.rights.settled)
 
 
-def _openings(feed: Feed, eyes: Eyes, clock: Clock) -> dict[str, Opening]:
+def _openings(feed: Feed, eyes: Eyes, clock: Clock, past: ReadPast) -> dict[str, Opening]:
     def opening(make: Callable[[User, Mapping[str, Any]], Subscription]) -> Opening:
         async def opened(user: User, view: Mapping[str, Any]) -> Subscription:
             await feed.ready()
@@ -51,8 +57,17 @@ def _openings(feed: Feed, eyes: Eyes, clock: Clock) -> dict[str, Opening]:
 
         return opened
 
+    now = opening(lambda user, view: FleetView(feed, eyes, user, view, clock.monotonic))
+
+    async def fleet(user: User, view: Mapping[str, Any]) -> Subscription:
+        moment = moment_given(view, "at")
+        if moment is None:
+            return await now(user, view)
+        await feed.ready()
+        return PastFleetView(feed, eyes, user, view, await past(user, moment))
+
     return {
-        "fleet": opening(lambda user, view: FleetView(feed, eyes, user, view, clock.monotonic)),
+        "fleet": fleet,
         "placements": opening(lambda user, view: PlacementsView(feed, eyes, user, view)),
         "placement": opening(lambda user, view: PlacementView(feed, eyes, user, view)),
         "edge": opening(lambda user, view: EdgeView(feed, eyes, user, view)),

@@ -56,6 +56,8 @@ class Edge:
     heard: datetime | None
     own: Mapping[str, str]
     labels: Mapping[str, str]
+    # As the API writes it, which sorts by time.
+    created: str = ""
 
 
 class EdgeIndex:
@@ -162,6 +164,7 @@ class EdgeIndex:
             row.heard,
             target.labels,
             self._labels(row.cluster, target.labels),
+            str(obj["metadata"].get("creationTimestamp") or ""),
         )
         old = self._edges.get(number)
         self._edges[number] = edge

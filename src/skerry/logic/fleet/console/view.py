@@ -189,12 +189,13 @@ def cell_at(index: EdgeIndex, matching: BitMap, by: str, at: int) -> int | None:
 
 
 def patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes the view *before* the view *after*: members that differ.
+    """Return what makes the view *before* the view *after*: members that differ, null where gone.
 
     Of rows and groups only those that differ, where there are no fewer than before; of cells, where
     there are as many.
     """
     changed = {key: value for key, value in after.items() if before.get(key) != value}
+    changed |= {key: None for key in before if key not in after}
     for key in ("rows", "groups"):
         if key in changed and len(before[key]) <= len(after[key]):
             known = before[key]

@@ -36,6 +36,17 @@ export function clockTime(value, now = Date.now()) {
   return when.toDateString() === new Date(now).toDateString() ? time : `${when.toISOString().slice(0, 10)} ${time}`;
 }
 
+/** Return a moment as an input of date and time has it, in the zone of whoever looks. @param {number} moment */
+export function localInput(moment) {
+  const there = new Date(moment - new Date(moment).getTimezoneOffset() * 60_000);
+  return there.toISOString().slice(0, 19);
+}
+
+/** Return a moment as addresses have it. @param {number} moment */
+export function momentWord(moment) {
+  return `${new Date(moment).toISOString().slice(0, 19)}Z`;
+}
+
 /** Return how a table names an object: "Deployment shop/web". */
 export function objectName(object) {
   if (!object) return "";

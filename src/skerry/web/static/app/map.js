@@ -66,7 +66,7 @@ function drawShape(context, key, size, colour, outline) {
     context.lineTo(size - 0.5, size - 0.5);
     context.lineTo(0.5, size - 0.5);
     context.closePath();
-  } else if (key === "changed") {
+  } else if (key === "changed" || key === "placed") {
     context.moveTo(middle, 0.5);
     context.lineTo(size - 0.5, middle);
     context.lineTo(middle, size - 0.5);

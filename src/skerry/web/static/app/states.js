@@ -33,7 +33,10 @@ export const THEN = Object.freeze([
   { key: "lost", word: "only then", shape: "−" },
 ]);
 
-const BY_KEY = new Map([...STATES, ...EFFECTS].map((state) => [state.key, state]));
+/** The states of an edge at a moment of the past: where nothing was judged, that a placement led there. @type {readonly State[]} */
+export const PAST = Object.freeze([...STATES, { key: "placed", word: "placed", shape: "◆" }]);
+
+const BY_KEY = new Map([...PAST, ...EFFECTS].map((state) => [state.key, state]));
 
 /** Return the state called *key*; what the page does not know is unknown. @param {string} key */
 export function stateOf(key) {

@@ -19,7 +19,8 @@ export function filterOf(query) {
 
 /** Return what the fleet's view asks the hub for. @param {URLSearchParams} query @param {number[]} rows */
 export function fleetView(query, rows) {
-  return { q: filterOf(query), by: query.get("by") ?? "", rows };
+  const at = query.get("at");
+  return { q: filterOf(query), by: query.get("by") ?? "", rows, ...(at ? { at } : {}) };
 }
 
 /** Open a WebSocket to the hub of this page. @param {Asked|null} [asked] @returns {Wire} */

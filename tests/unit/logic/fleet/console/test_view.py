@@ -13,7 +13,8 @@ from skerry.logic.fleet.console.view import MAX_TEXT_BYTES, patch, sentence, tex
 CELLS = st.binary(max_size=60).map(lambda raw: base64.b64encode(raw).decode())
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)), max_size=4)
 VIEWS = st.fixed_dictionaries(
-    {"cells": CELLS, "rows": ROWS, "groups": ROWS, "total": st.integers(0, 3)}
+    {"cells": CELLS, "rows": ROWS, "groups": ROWS, "total": st.integers(0, 3)},
+    optional={"at": st.just("then"), "facets": st.just({})},
 )
 
 
@@ -21,7 +22,9 @@ def applied(view: dict[str, Any], difference: dict[str, Any]) -> dict[str, Any]:
     """Lay a patch over a view, as the page does."""
     after = dict(view)
     for key, value in difference.items():
-        if key == "cells" and isinstance(value, list):
+        if value is None:
+            del after[key]
+        elif key == "cells" and isinstance(value, list):
             raw = bytearray(base64.b64decode(view["cells"]))
             for at, state in value:
                 raw[at] = state

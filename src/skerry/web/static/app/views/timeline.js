@@ -44,7 +44,7 @@ function Replay({ about, at, news }) {
   if (error && !data) return html`<${Failure} status=${error} />`;
   if (!data) return html`<${Loading} what="that moment" />`;
   const effect = (index) => cells.reduce((sum, cell) => sum + (cell === index ? 1 : 0), 0);
-  return html`<section aria-labelledby="then"><h2 id="then">Edges at ${clockTime(data.at)} <span class="quiet">${count(data.then)}, now ${count(data.now)}</span></h2>
+  return html`<section aria-labelledby="then"><h2 id="then">Edges at ${clockTime(data.at)} <span class="quiet">${count(data.then)}, now ${count(data.now)} · <${Link} to=${address(["fleet"], { at: data.at })}>the whole fleet then<//></span></h2>
     ${cells.length === 0 ? html`<p class="quiet">It led nowhere then, and leads nowhere now.</p>` : html`
     <ul class="totals" data-then>${THEN.map(({ key, word, shape }, index) => html`<li key=${key} class="effect-${key}"><span aria-hidden="true">${shape}</span> <strong>${count(effect(index))}</strong> ${word}</li>`)}</ul>
     <${EdgeMap} title="Map of that moment" groups=${[{ value: "edges then and now", count: cells.length }]} cells=${cells} by="" palette=${THEN} lookup=${lookup}
