@@ -1,4 +1,4 @@
-"""Hundreds of edges: a list of any length has few elements, and any filter finds its matches."""
+"""Hundreds of edges, in a console that is a process of its own: counts, filters, a killed hub."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def edges(number: int) -> list[Simulated]:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    """A hub with many edges."""
-    started = Console(tmp_path_factory.mktemp("stores"))
+    """A hub with many edges, and its console in a process of its own."""
+    started = Console(tmp_path_factory.mktemp("stores"), "--console-process")
     try:
         started.start()
         make_workspace(started, WORKSPACE)

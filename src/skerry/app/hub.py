@@ -57,7 +57,10 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.base import Store
 
 if TYPE_CHECKING:
-    from skerry.app.console_inside import ConsoleInside as Console
+    from skerry.app.console_apart import ConsoleApart
+    from skerry.app.console_inside import ConsoleInside
+
+    Console = ConsoleInside | ConsoleApart
 
 # Has the rules of the edge types, as the hub itself has.
 _WORKER = "skerry.app.hub_worker"
@@ -232,6 +235,17 @@ def _rechecking(streams: OpenStreams, console: Console | None) -> Callable[[], N
     return changed
 
 
+def _console_class(settings: ServerSettings) -> type[ConsoleInside | ConsoleApart]:
+    """Return the console's kind; loaded here, for it brings the rules of all that it shows."""
+    if settings.console_process:
+        from skerry.app.console_apart import ConsoleApart
+
+        return ConsoleApart
+    from skerry.app.console_inside import ConsoleInside
+
+    return ConsoleInside
+
+
 def _console(deps: ServerDeps) -> Console | None:
     """Return the hub's console, where it is to have one."""
     member = deps.member
@@ -239,11 +253,8 @@ def _console(deps: ServerDeps) -> Console | None:
         return None
     if member is not None and (member.index != CONSOLE_PROCESS or not member.console):
         return None
-    # Loaded where there is one: it brings the rules of all that it shows.
-    from skerry.app.console_inside import ConsoleInside
-
     try:
-        return ConsoleInside(
+        return _console_class(deps.settings)(
             deps.settings,
             deps.url,
             deps.security.authentication,

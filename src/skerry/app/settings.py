@@ -133,6 +133,10 @@ class ServerSettings:
     """Port on which a hub serves its console to browsers; 0 takes any free one, absent there is no
     console. It listens where the hub does, and asks browsers for no certificate."""
 
+    console_process: bool = False
+    """Whether the console runs in a process of its own, which the hub starts and keeps going, so
+    that what people look at costs the hub's loop nothing but the requests behind it."""
+
     console_optional: bool = False
     """Whether the hub starts without its console when that port cannot be had; for who did not ask
     for a port in particular."""

@@ -243,6 +243,11 @@ _CONSOLE_FLAGS: list[Flag] = [
         default=None,
         help="Also serve the console to browsers on this port; 0 takes any free one.",
     ),
+    click.option(
+        "--console-process",
+        is_flag=True,
+        help="Run the console in a process of its own, at the same address.",
+    ),
     click.option("--console-optional", is_flag=True, hidden=True),
     click.option(
         "--console-cert",
@@ -275,6 +280,7 @@ def console_flags(command: Command) -> Command:
             settings,
             console_port=flags.pop("console_port"),
             console_optional=flags.pop("console_optional"),
+            console_process=flags.pop("console_process"),
             console_cert_file=flags.pop("console_cert"),
             console_key_file=flags.pop("console_key"),
             console_oidc_secret_file=flags.pop("console_oidc_secret_file"),

@@ -13,6 +13,11 @@ from skerry.app.hub import hub_flavor
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError, serving
 from tests.kit.server.browser import Browser, Refused
+from tests.kit.server.console import (
+    a_session_is_listed_and_ends_when_it_is_revoked,
+    nobody_in_particular_gets_no_code,
+    requests_of_other_sites_and_under_other_names_are_refused,
+)
 from tests.kit.server.hub import Hub, running_hub
 
 
@@ -56,29 +61,6 @@ async def the_page_is_public_and_nothing_of_another_origin_runs_in_it(hub: Hub) 
     assert body == (await mine.fetch("GET", "/console/fleet")).body
 
 
-async def requests_of_other_sites_and_under_other_names_are_refused(hub: Hub) -> None:
-    mine = browser(hub)
-    await mine.sign_in(hub, "alice")
-    code = {"code": "x"}
-    session = "/console/session"
-    assert (await mine.fetch("GET", "/console/fleet", host="evil.example")).status == 403
-    assert (await mine.fetch("POST", session, code, origin="https://evil.example")).status == 403
-    assert (await mine.fetch("POST", session, code, origin="")).status == 403
-    assert (await mine.fetch("POST", session, code, sec_fetch_site="cross-site")).status == 403
-    assert (await mine.fetch("POST", session, code, x_skerry_console="")).status == 400
-    assert (await mine.fetch("POST", session, code, content_type="text/plain")).status == 415
-    assert (await mine.fetch("GET", session, sec_fetch_site="same-site")).status == 403
-    for headers in (
-        {"origin": "https://evil.example"},
-        {"origin": ""},
-        {"sec_fetch_site": "cross-site"},
-    ):
-        with pytest.raises(Refused) as refused:
-            async with mine.tab(**headers):
-                pass
-        assert refused.value.status == 403
-
-
 async def a_socket_needs_a_session_and_a_protocol_that_both_know(hub: Hub) -> None:
     mine = browser(hub)
     with pytest.raises(Refused) as refused:
@@ -106,27 +88,6 @@ async def a_pasted_token_signs_in_and_the_api_port_ignores_the_cookie(hub: Hub) 
     whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     reply = await hub.ask("", "POST", f"/clusters/root{whoami}", {}, cookie=mine.cookie)
     assert reply.status in (401, 403)
-
-
-async def nobody_in_particular_gets_no_code(hub: Hub) -> None:
-    assert (await hub.ask("", "POST", "/skerry/console/codes")).status == 401
-    assert (await hub.ask("alice", "GET", "/skerry/console/codes")).status == 405
-
-
-async def a_session_is_listed_and_ends_when_it_is_revoked(hub: Hub) -> None:
-    mine = browser(hub)
-    await mine.sign_in(hub, "alice")
-    where = "/skerry/console/sessions"
-    assert (await hub.ask("bob", "GET", where)).body == {"sessions": []}
-    [listed] = (await hub.ask("alice", "GET", where)).body["sessions"]
-    assert listed["user"] == "alice"
-    assert (await hub.ask("bob", "DELETE", f"{where}?id={listed['id']}")).status == 404
-    async with mine.tab() as tab:
-        await tab.frame()
-        assert (await hub.ask("kcp-admin", "DELETE", f"{where}?id={listed['id']}")).status == 204
-        assert (await tab.frame())["bye"] == {"reason": "revoked by kcp-admin"}
-        assert await tab.frame() is None
-    assert (await mine.fetch("GET", "/console/session")).status == 401
 
 
 async def signing_out_ends_the_session(hub: Hub) -> None:
