@@ -24,19 +24,22 @@ from skerry.cli.embedded_edges import (
     start_edge,
 )
 from skerry.cli.extras import require_extra
-from skerry.cli.lazy import LazyGroup
+from skerry.cli.lazy import LazyGroup, Listed
 from skerry.wire.kubeconfig import KubeconfigError
 
-# What speaks to a hub.
-_MODULES = {
-    "accept-store": "edge_holds",
-    "adopt": "edge_holds",
-    "approve": "edge_identity",
-    "approve-deletions": "edge_holds",
-    "bootstrap": "edge_identity",
-    "join": "edge_join",
-    "manifest": "edge_identity",
-    "revoke": "edge_identity",
+_AT_A_HUB = {
+    "join": Listed("edge_join", "Let an edge join a hub; make it where it is not there."),
+    "manifest": Listed("edge_identity", "Print what to apply at a real cluster so that it joins."),
+    "bootstrap": Listed("edge_identity", "Give an edge a credential to begin with."),
+    "approve": Listed("edge_identity", "Approve the key with which an edge asks to be let in."),
+    "revoke": Listed("edge_identity", "Shut an edge out at once, with every credential it has."),
+    "approve-deletions": Listed(
+        "edge_holds", "Show the deletions that an edge holds; let them be."
+    ),
+    "accept-store": Listed(
+        "edge_holds", "Let an edge believe a hub that was restored or replaced."
+    ),
+    "adopt": Listed("edge_holds", "Take over an object that an edge has from somebody else."),
 }
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -73,7 +76,7 @@ _kubeconfig_option = click.option(
 
 @click.group(
     cls=LazyGroup,
-    modules=_MODULES,
+    sections={"Edges of a hub": _AT_A_HUB},
     epilog="""\b
 Examples:
   skerry edge create florin --config florin-config.yaml
@@ -159,7 +162,7 @@ def _with_access(
     )
 
 
-@edge.command()
+@edge.command(short_help="Start the edge cluster NAME again.")
 @_with_name
 @_kubeconfig_option
 def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
@@ -169,7 +172,7 @@ def start(name: str, data_dir: Path | None, kubeconfig: str) -> None:
         start_edge(existing_edge(name, data_dir), kubeconfig, choose=False)
 
 
-@edge.command()
+@edge.command(short_help="Stop the edge cluster NAME and its pods.")
 @_with_name
 def stop(name: str, data_dir: Path | None) -> None:
     """Stop the edge cluster NAME and its pods; its state is kept."""
@@ -195,7 +198,7 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
         print(f"Edge {name} is deleted")
 
 
-@edge.command(name="list")
+@edge.command(name="list", short_help="List the edge clusters of this machine.")
 def list_edges() -> None:
     """List the edge clusters of this machine, those of demos that run among them."""
     rows = [("NAME", "STATUS", "SYNCER", "NODES", "PORTS", "DIRECTORY")]
