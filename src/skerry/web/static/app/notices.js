@@ -30,7 +30,8 @@ export function Loading({ what }) {
     const timer = window.setTimeout(() => setLate(true), 200);
     return () => window.clearTimeout(timer);
   }, []);
-  return late ? html`<div class="skeleton" role="status"><span class="unseen">loading ${what}</span><i></i><i></i><i></i></div>` : null;
+  if (!late) return html`<div hidden data-loading></div>`;
+  return html`<div class="skeleton" role="status" data-loading><span class="unseen">loading ${what}</span><i></i><i></i><i></i></div>`;
 }
 
 /** The one banner about the connection. */
