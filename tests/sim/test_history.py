@@ -29,6 +29,7 @@ from skerry.logic.fleet.history.record import in_order
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
 from tests.kit.chain.edge_scheduler_hub import SMALL_SLICES, Hub, People, equal
+from tests.kit.chain.written import writes
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import seeds_of
@@ -67,27 +68,40 @@ async def assert_reported(hub: Hub) -> None:
         assert reported(records.get(ref, [])) == set(destinations.get(ref, ()))
 
 
+async def assert_caused(hub: Hub) -> None:
+    """Check that every cause that a record names is a write there was, before the record."""
+    seen: set[tuple[str, str, str, str]] = set()
+    for event in await hub.store.history("", after=0, limit=1_000_000):
+        _, _, resource, cluster, *_, name = event.key.split("/")
+        plural = resource.partition(":")[0]
+        seen.add((plural, cluster, name, str(event.revision)))
+        if plural != DECISION_RECORDS.resource or event.value is None:
+            continue
+        record = orjson.loads(event.value[event.value.index(b"{") :])
+        for cause in (record.get("cause"), *record.get("otherCauses", ())):
+            if cause is not None:
+                known = (cause["cluster"], cause["name"], cause["resourceVersion"])
+                assert (f"{cause['kind'].lower()}s", *known) in seen, f"{cause} never happened"
+
+
 async def assert_recorded_before(hub: Hub) -> None:
     """Check that at no moment a slice held, or had lost, what no record had reported before."""
     slices: dict[str, Object] = {}
     records: dict[ObjectRef, list[Object]] = defaultdict(list)
-    kinds = (DECISION_RECORDS.group_resource, SINGLE_PLACEMENT_SLICES.group_resource)
-    for event in await hub.store.history("", after=0, limit=1_000_000):
-        _, group, resource, cluster, *_ = event.key.split("/")
-        kind = (group, resource.partition(":")[0])
-        if kind not in kinds or event.value is None:
-            slices.pop(event.key, None)
+    for write in await writes(hub.store, DECISION_RECORDS, SINGLE_PLACEMENT_SLICES):
+        obj = write.obj
+        if obj is None:
+            slices.pop(write.key, None)
             continue
-        obj = orjson.loads(event.value[event.value.index(b"{") :])
-        if kind == DECISION_RECORDS.group_resource:
-            records[edge_placement_ref(cluster, obj["placement"]["name"])].append(obj)
+        if write.kind == DECISION_RECORDS.group_resource:
+            records[edge_placement_ref(write.cluster, obj["placement"]["name"])].append(obj)
             continue
-        ref = edge_placement_ref(cluster, placement_of_slice(obj))
+        ref = edge_placement_ref(write.cluster, placement_of_slice(obj))
         before = held(slices, ref.name)
-        slices[event.key] = obj
+        slices[write.key] = obj
         after, known = held(slices, ref.name), reported(records[ref])
-        assert after - before <= known, f"revision {event.revision}: came without a record"
-        assert not (before - after) & known, f"revision {event.revision}: left without a record"
+        assert after - before <= known, f"revision {write.revision}: came without a record"
+        assert not (before - after) & known, f"revision {write.revision}: left without a record"
 
 
 def held(slices: dict[str, Object], placement: str) -> set[Destination]:
@@ -147,6 +161,7 @@ async def test_a_scheduler_that_dies_anywhere_changes_no_slice_without_a_record(
             await hub.assert_scheduled()
         await assert_reported(hub)
         await assert_recorded_before(hub)
+        await assert_caused(hub)
         revision = await hub.store.revision()
         async with hub.controlled(scheduler):
             await hub.settle()

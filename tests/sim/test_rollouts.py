@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
@@ -22,6 +23,7 @@ from skerry.logic.fleet.history.text import Selection, row, selected
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_chain import CHAIN, ChainHub
 from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD
+from tests.kit.chain.rollout_witness import assert_promises_kept
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import seeds_of
@@ -208,9 +210,49 @@ async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str)
         assert await hub.phase() == "RolledBack"
         assert set(running(hub).values()) == {"two"}
         assert {edge for edge, ran in hub.ran.items() if "broken" in ran} == {"e1"}
+        await assert_promises_kept(hub.store)
         found = (await hub.shop.list(PLACEMENT_REVISIONS)).items
         verdicts = {each["spec"]["number"]: each["status"]["verdict"] for each in found}
         assert verdicts == {1: "Good", 2: "Good", 3: "Bad"}
+
+
+MIN_READY, SOAK = 2, 5
+
+
+class Days:
+    """What happens to a fleet: edits, edges that come, go and fall silent, and clocks that jump."""
+
+    def __init__(self, hub: ChainHub, seed: int) -> None:
+        self.hub, self.random = hub, Random(seed)
+
+    async def happen(self, number: int) -> None:
+        hub, random = self.hub, self.random
+        match random.randint(0, 7):
+            case 0 | 1:
+                await hub.write("broken")
+            case 2 | 3:
+                await hub.write(f"page {number}")
+            case 4:
+                hub.offline ^= {random.choice(["e2", "e3", "e4"])}
+            case 5:
+                await hub.fleet(5)
+            case 6:
+                await hub.locate(INVENTORY, "e4", {"env": "dev"}, equal(edge="e4"))
+            case _:
+                hub.clock.ahead_seconds += random.choice([-30, 600])
+                # Without a Rollout of its own it holds nothing, and is sent what the other holds.
+                canary = equal(ring="canary")
+                await hub.place(WORKLOAD, "also", canary, namespaceSelector=equal(goes="out"))
+
+
+async def assert_in_waves(hub: ChainHub) -> None:
+    """Check that nobody ran what the canary had not run long enough before."""
+    assert {edge for edge, ran in hub.ran.items() if "broken" in ran} <= {"e1"}
+    for (_, text), at in hub.began.items():
+        first = hub.began["e1", text]
+        # Those that are new wait until the canary is judged: what is there first does not soak.
+        soak = 0 if text == "one" else SOAK
+        assert at == first or at - first >= MIN_READY + soak, f"{text} was there too early"
 
 
 # Every controller is real, for an hour of virtual time.
@@ -219,32 +261,33 @@ async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str)
 async def test_whatever_happens_bad_pages_stay_with_the_canary_and_good_ones_arrive(
     seed: int,
 ) -> None:
-    random = Random(seed)
     hub = ChainHub(seed, Rates(0.02, 0.02, 0.01, 0.01, 0.01))
     hub.bad.add("broken")
+    days = Days(hub, seed)
+    random = days.random
+    spec = {**QUICK, "waves": [{**WAVES[0], "soak": f"{SOAK}s"}], "offline": {"after": "60s"}}
     async with hub.running("shop", "imw"), hub.synced():
         await hub.fleet(4)
         await hub.write("one")
         await hub.place(WORKLOAD, "web", equal(env="prod"), namespaceSelector=equal(goes="out"))
-        await hub.roll_out(**QUICK)
+        await hub.roll_out(**spec, pace={"concurrency": 2, "maxUnavailable": 3})
         for step in range(4):
-            # Whoever ran is killed here, and begins anew.
+            # Whoever ran is killed here, whatever it was about, and begins anew.
             async with hub.controlled(*CHAIN):
-                await hub.settle(random.choice([7, 25, 60]))
-                match random.randint(0, 3):
-                    case 0:
-                        await hub.write("broken")
-                    case 1:
-                        await hub.write(f"page {step}")
-                    case 2:
-                        hub.offline ^= {random.choice(["e2", "e3", "e4"])}
-                    case _:
-                        await hub.fleet(5)
-                await hub.settle(random.choice([1, 3, 20]))
-        hub.offline.clear()
+                await asyncio.sleep(random.choice([7, 25, 60]))
+                await days.happen(step)
+                await asyncio.sleep(random.uniform(0, random.choice([1, 3, 20])))
+        hub.offline = {random.choice(["e2", "e3", "nobody"])}
         async with hub.controlled(*CHAIN):
+            await hub.fleet(4)
             await hub.write("last")
             await hub.settle(400)
-        assert await hub.phase() == "Completed", await hub.rollout()
+            assert await hub.phase() == "Completed", await hub.rollout()
+            assert {text for edge, text in running(hub).items() if edge not in hub.offline} == {
+                "last"
+            }
+            hub.offline.clear()
+            await hub.settle(120)
         assert set(running(hub).values()) == {"last"}
-        assert {edge for edge, ran in hub.ran.items() if "broken" in ran} <= {"e1"}
+        await assert_in_waves(hub)
+        await assert_promises_kept(hub.store)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
 from typing import Any
 
-import orjson
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from skerry.api.edge import (
@@ -48,6 +48,7 @@ from skerry.server.workspaces.state import HubState
 from skerry.store.memory import MemoryStore
 from tests.kit.chain import building
 from tests.kit.chain.placement_reference import Reference
+from tests.kit.chain.written import writes
 from tests.kit.server.harness import Everybody
 from tests.kit.sim.engine import own_version, request, request_by, version
 from tests.kit.sim.faults import FaultyTransport, Rates
@@ -63,6 +64,15 @@ async def _nobody(*_: object) -> None:
     """Look up what a token refers to: there is nothing."""
 
 
+class JumpingClock(LoopClock):
+    """Its wall time is ahead of the loop's as far as somebody says; it never misses a second."""
+
+    ahead_seconds = 0.0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self.ahead_seconds)
+
+
 class Hub:
     """One seed's hub. Faults are for the controllers only; ``client`` has none."""
 
@@ -70,7 +80,7 @@ class Hub:
     is_ours = True
 
     def __init__(self, seed: int = 1, rates: Rates = NO_FAULTS) -> None:
-        self.clock, self.ids = LoopClock(), SeededIds(seed)
+        self.clock, self.ids = JumpingClock(), SeededIds(seed)
         everybody, server_ids = Everybody(), SeededIds(seed + 1)
         self.store = MemoryStore(server_ids.uid())
         parts = Parts(
@@ -278,15 +288,12 @@ class Hub:
         """
         slices: dict[str, Object] = {}
         begun = False
-        for event in await self.store.history("", after=0, limit=1_000_000):
-            # Group, resource with the hash of its export, cluster, namespace, name.
-            _, group, resource, cluster, *_ = event.key.split("/")
-            kind = (group, resource.partition(":")[0])
-            if kind != SINGLE_PLACEMENT_SLICES.group_resource or cluster != placement.cluster:
+        for write in await writes(self.store, SINGLE_PLACEMENT_SLICES):
+            if write.cluster != placement.cluster:
                 continue
-            slices.pop(event.key, None)
-            if event.value is not None:
-                slices[event.key] = orjson.loads(event.value[event.value.index(b"{") :])
+            slices.pop(write.key, None)
+            if write.obj is not None:
+                slices[write.key] = write.obj
             union = {
                 each.sync_target
                 for piece in slices.values()
@@ -295,7 +302,7 @@ class Hub:
             }
             begun = begun or sync_targets <= union
             missing = sorted(sync_targets - union)
-            assert not begun or not missing, f"revision {event.revision}: {missing} are nowhere"
+            assert not begun or not missing, f"revision {write.revision}: {missing} are nowhere"
         assert begun
 
     async def reference(self) -> Reference:

@@ -43,6 +43,8 @@ class ChainHub(RolloutHub):
         super().__init__(*arguments)
         # What each edge has run, in order; edges that are cut off; texts that edges refuse.
         self.ran: dict[str, list[str]] = {}
+        # When an edge first ran a text, by a clock that does not jump.
+        self.began: dict[tuple[str, str], float] = {}
         self.offline: set[str] = set()
         self.bad: set[str] = set()
         self.mailboxes: dict[str, Client] = {}
@@ -114,7 +116,11 @@ class ChainHub(RolloutHub):
         await self._renew(edge, client)
         copies = f"{PROJECTED}=yes"
         for each in (await client.list(NAMESPACES, Selection(labels=copies))).items:
-            await self._mark(client, NAMESPACES, each, None)
+            if "deletionTimestamp" in each["metadata"]:
+                # What the namespace controller of a whole hub does.
+                await client.update(NAMESPACES, {**each, "spec": {}}, subresource="finalize")
+            else:
+                await self._mark(client, NAMESPACES, each, None)
         selection = Selection(namespace="s", labels=copies)
         for each in (await client.list(CONFIG_MAPS, selection)).items:
             await self._apply(edge, client, each)
@@ -140,6 +146,7 @@ class ChainHub(RolloutHub):
         ran = self.ran.setdefault(edge, [])
         if not ran or ran[-1] != text:
             ran.append(text)
+            self.began.setdefault((edge, text), self.clock.monotonic())
         refused = "Rejected: no such page" if text in self.bad else None
         await self._mark(client, CONFIG_MAPS, copy, refused)
 
