@@ -16,7 +16,7 @@ CONFIG_MAP_RULE = {
 def policy(name: str = "p", *expressions: str, **spec: Any) -> dict[str, Any]:
     """Return a policy about ConfigMaps; a part of *spec* that is None is left out."""
     whole = {
-        "matchConstraints": {"resourceRules": [CONFIG_MAP_RULE]},
+        "matchConstraints": {"resourceRules": [{**CONFIG_MAP_RULE}]},
         "validations": [{"expression": text} for text in expressions or ("true",)],
         **spec,
     }
