@@ -8,15 +8,23 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from skerry.api.edge import (
+    ABORT,
+    ACCEPT,
     EDGE_PLACEMENTS,
     PLACEMENT_GUARDS,
     PLACEMENT_REVISIONS,
+    PROMOTE,
     ROLLOUT_APPROVALS,
     ROLLOUTS,
+    UNDO,
 )
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
+from skerry.controllers.edge_scheduler.rollout_plan import wishes_of
+from skerry.logic.fleet.rollout.state import Wishes
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD, RolloutHub
 from tests.kit.sim.loop import virtual
@@ -326,3 +334,28 @@ async def test_guards_are_asked_once_about_all_that_leave_however_slowly() -> No
             await hub.settle(2)
             await hub.judge()
         assert set(await hub.revisions()) == {"e1"}
+
+
+def asked(**annotations: str) -> Wishes:
+    keys = {"promote": PROMOTE, "abort": ABORT, "accept": ACCEPT, "undo": UNDO}
+    notes = {keys[name]: text for name, text in annotations.items()}
+    return wishes_of({"metadata": {"name": "web", "annotations": notes}})
+
+
+def test_people_ask_by_annotations_that_name_what_they_are_about() -> None:
+    assert asked() == Wishes()
+    assert asked(promote="42/early", abort="42", accept="42@3", undo="40@42") == Wishes(
+        "42/early", 42, (42, 3), (40, 42)
+    )
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "²", "٣", "9" * 5000, " 4"])
+def test_what_is_malformed_asks_for_nothing(text: str) -> None:
+    assert asked(abort=text).abort == 0
+    assert asked(accept=f"{text}@{text}").accept == (0, 0)
+    assert asked(undo=f"40@{text}").undo == (40, 0)
+
+
+def test_half_a_pair_is_the_first_half() -> None:
+    assert asked(undo="40").undo == (40, 0)
+    assert asked(undo="@42").undo == (0, 42)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from skerry.logic.fleet.history.observations import Seen, observed_since, seen_in
+from skerry.logic.fleet.history.observations import Seen, by_slot, observed_since, seen_in
 from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import Decision
 from skerry.logic.fleet.placement.records import Destination
@@ -72,3 +72,10 @@ def test_another_attempt_begins_anew_and_verdicts_of_an_old_one_say_nothing() ->
 
 def test_slots_of_nobody_are_not_recorded() -> None:
     assert news(NOTHING, status(good=[9])) == []
+
+
+def test_destinations_without_a_slot_have_nothing_to_be_judged_at() -> None:
+    numbered = Standing(Destination("imw", "l", "t", "u"), 4)
+    assert list(by_slot([Standing(Destination("imw", "m", "t", "v"), None), numbered])) == [
+        (4, numbered)
+    ]

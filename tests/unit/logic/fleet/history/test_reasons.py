@@ -104,3 +104,45 @@ def test_why_a_destination_joined() -> None:
         why_joined(table({}, labels={}, strategy={"numberOfLocations": 1}), P, T).code == "Chosen"
     )
     assert why_joined(DestinationTable(), P, T) == Reason("Selected")
+
+
+TWO = (equal(env="test"), PROD)
+
+
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        (table(PROD, labels={"env": "prod"}), "locationSelectors[0] matches"),
+        (table(*TWO, labels={"env": "prod"}), "locationSelectors[1] matches"),
+        # Nobody knows any more, and a record says no more than is known.
+        (table(*TWO, labels=None), ""),
+        (table(*TWO, labels={"env": "dr"}), ""),
+    ],
+)
+def test_a_destination_comes_in_by_the_first_selector_that_matches(
+    index: DestinationTable, text: str
+) -> None:
+    assert why_joined(index, P, T) == Reason("Selected", text)
+
+
+def test_of_a_placement_that_is_gone_it_is_only_known_that_it_selected() -> None:
+    index = table(PROD, labels={"env": "prod"})
+    index.remove_placement(P)
+    assert why_joined(index, P, T) == Reason("Selected")
+    assert why_left(index, P, T).code == "PlacementDeleted"
+
+
+@pytest.mark.parametrize(
+    ("selectors", "ending"),
+    [
+        ((PROD,), "must be prod"),
+        ((PROD, equal(env="a")), ", nor does the other match"),
+        ((PROD, equal(env="a"), equal(env="b")), ", nor do 2 others match"),
+    ],
+)
+def test_of_several_selectors_the_first_is_named_and_the_others_counted(
+    selectors: tuple[Object, ...], ending: str
+) -> None:
+    found = why_left(table(*selectors, labels={"env": "dr"}), P, T)
+    assert found.code == "NotSelected"
+    assert found.text.endswith(ending)

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.api.edge import HISTORY_RETENTION
 from skerry.logic.fleet.history.record import Order
 from skerry.logic.fleet.history.retention import (
     InvalidRetention,
     Kept,
     Limits,
     Plan,
+    is_kept,
     limits_of,
     plan,
 )
@@ -104,3 +106,35 @@ def test_another_annotation_is_refused_in_a_sentence(text: str) -> None:
 def test_a_time_beyond_all_times_is_refused() -> None:
     with pytest.raises(InvalidRetention, match="longer than"):
         limits_of("999999999d", Limits(age=DAY))
+
+
+@pytest.mark.parametrize(
+    "text", ["90", "d", "1w", "-1d", "1.5d", "٣d", "9" * 5000 + "d", "1 d", ""]
+)
+def test_what_says_no_retention_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(InvalidRetention):
+        limits_of(text, Limits())
+
+
+@pytest.mark.parametrize("text", ["999999999d", "36600d", "999999999h"])
+def test_nobody_keeps_anything_for_more_than_a_hundred_years(text: str) -> None:
+    with pytest.raises(InvalidRetention, match="longer than"):
+        limits_of(text, Limits())
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "kept_at_all"),
+    [
+        (None, Limits(), True),
+        (None, Limits(age=timedelta(0)), False),
+        ("0", Limits(), False),
+        ("12h", Limits(age=timedelta(0)), True),
+        # An annotation amiss says nothing, neither on nor off.
+        ("soon", Limits(), True),
+        ("soon", Limits(age=timedelta(0)), False),
+        ("9" * 5000 + "d", Limits(), True),
+    ],
+)
+def test_whether_anything_is_recorded(text: str | None, usual: Limits, kept_at_all: bool) -> None:
+    annotations = {} if text is None else {HISTORY_RETENTION: text}
+    assert is_kept({"metadata": {"name": "p", "annotations": annotations}}, usual) is kept_at_all

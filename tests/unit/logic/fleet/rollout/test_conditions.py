@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from skerry.logic.fleet.rollout.advance import advance
-from skerry.logic.fleet.rollout.assign import assign
+from skerry.logic.fleet.rollout.assign import Assignment, assign
 from skerry.logic.fleet.rollout.conditions import conditions, counts
-from skerry.logic.fleet.rollout.state import Gate
+from skerry.logic.fleet.rollout.spec import read_spec
+from skerry.logic.fleet.rollout.state import Failure, Gate, Situation, State, Verdicts
+from skerry.logic.fleet.rollout.waves import Place
 from tests.kit.chain.rollout_fleet import Fleet
 
 SPEC: dict[str, Any] = {
@@ -97,3 +101,60 @@ def test_a_wave_that_is_good_waits_for_who_approves_the_next() -> None:
     made.run(rounds=4)
     assert made.state().phase == "Awaiting"
     assert said(made)["Progressing"] == ("True", "Awaiting")
+
+
+def progress(state: State, spec: dict[str, Any] | None = None, **more: Any) -> tuple[str, str, str]:
+    """Return status, reason and message of Progressing for a rollout of three places."""
+    places = [
+        Place(slot, f"edge-{slot}", {}, revision) for slot, revision in ((1, 4), (2, 4), (3, 5))
+    ]
+    given = Situation(
+        read_spec(spec or {}), state, Verdicts(), places, {}, 5, "", lambda _: 0.0, **more
+    )
+    found = {each["type"]: each for each in conditions(given, Assignment(state=state))}
+    each = found["Progressing"]
+    return each["status"], each["reason"], each["message"]
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "words"),
+    [
+        (State(), "True", "waiting for the first revision"),
+        (
+            State("Progressing", 1, 5, stable=4, wave=1, wave_name="early"),
+            "True",
+            "wave early: revision 5 at 1 of 3 destinations",
+        ),
+        (
+            State("Awaiting", 1, 5, stable=4, wave=1, wave_name="early"),
+            "True",
+            "wave early waits for approval",
+        ),
+        (State("Soaking", 1, 5, stable=4, wave=2), "True", "the last wave is full"),
+        (State("RollingBack", 2, 5, stable=4), "True", "returning to revision 4"),
+        (State("Completed", 2, 5, stable=5), "False", "revision 5 at 3 destinations"),
+        (
+            State("RolledBack", 2, 5, stable=4, failure=Failure(5, "Bad", "too hot")),
+            "False",
+            "revision 5 failed: too hot",
+        ),
+    ],
+)
+def test_each_phase_says_where_it_stands_in_numbers(state: State, status: str, words: str) -> None:
+    found = progress(state)
+    assert (found[0], found[1]) == (status, state.phase)
+    assert words in found[2]
+
+
+def test_a_pause_by_hand_is_said_in_place_of_the_phase() -> None:
+    under_way = State("Progressing", 1, 5, stable=4, wave=1, wave_name="early")
+    found = progress(under_way, {"paused": True})
+    assert found[:2] == ("False", "Paused")
+    assert found[2].startswith("paused in wave early")
+    assert progress(State("Completed", 1, 5, stable=5), {"paused": True})[1] == "Completed"
+
+
+def test_a_closed_gate_says_why_nothing_counts() -> None:
+    soaking = State("Soaking", 1, 5, stable=4, wave=1, wave_name="early")
+    gate = Gate(False, "QueryMissing", "there is no StatusQuery")
+    assert progress(soaking, gate=gate)[2] == "wave early is full: there is no StatusQuery"
