@@ -2,7 +2,7 @@
 
 The kernel gives ports of its local range to connections of anybody, also one that a server of ours
 listened on until it was killed: it could not be started there again. So our ports lie below that
-range, and each process that runs tests begins its search somewhere else.
+range, and below those that edges keep; each process that runs tests begins its search elsewhere.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import socket
 from contextlib import closing
 from itertools import count
 
-# Node ports of Kubernetes, and then the kernel's own, begin above.
-_FIRST, _LAST = 15_000, 29_999
+# Ports that edges look for themselves (``app.ports``), node ports of Kubernetes, and then the
+# kernel's own begin above.
+_FIRST, _LAST = 15_000, 21_999
 _SPAN = _LAST - _FIRST + 1
 # Far enough apart for all that one process ever asks for.
 _numbers = count(os.getpid() * 997)

@@ -27,11 +27,18 @@ pytestmark = pytest.mark.long
 Raw = dict[str, Any]
 ROOT = Path(__file__).parents[3]
 BROKEN = "no-such-image"
-CONTROLLERS = ("mailbox", "placement-translator", "history", "edge-scheduler", "summarizer")
+CONTROLLERS = (
+    "mailbox",
+    "placement-translator",
+    "history",
+    "edge-scheduler",
+    "summarizer",
+    "status-queries",
+)
 
 
 def workload(image: str, deadline: str) -> list[Raw]:
-    """A Deployment, where it goes, and how."""
+    """A Deployment, where it goes, how, and where it serves."""
     labels = {"app": "web"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "w", "image": image}]}}
     kind = {"apiVersion": "edge.kcp.io/v1alpha1", "metadata": {"name": "web"}}
@@ -57,6 +64,15 @@ def workload(image: str, deadline: str) -> list[Raw]:
                 "pace": {"concurrency": "100%", "maxUnavailable": "100%"},
                 "judge": {"minReady": "500ms", "deadline": deadline},
                 "offline": {"after": "1s"},
+            },
+        },
+        {
+            **kind,
+            "kind": "StatusQuery",
+            "spec": {
+                "from": {"apiGroup": "apps", "resources": ["deployments"]},
+                "filter": "report.healthy == 'True'",
+                "select": [{"name": "where", "value": "location.name"}],
             },
         },
         {
@@ -175,6 +191,11 @@ class Shop:
 
         eventually(status, wanted=wanted)
 
+    def serving(self) -> set[str]:
+        """Return where the StatusQuery says that the workload serves."""
+        found = json.loads(self("kubectl get statusquery web -o json")).get("status") or {}
+        return {each["values"][0] for each in found.get("rows") or ()}
+
     def story(self) -> list[tuple[str, int, str, str]]:
         """Return what was decided by the history: change, count, revisions, and why."""
         lines = self("skerry history placement web").splitlines()
@@ -211,6 +232,7 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         edges.say("")
         shop.rolled(phase="Completed", stable=1, destinations=len(names))
         eventually(lambda: edges.running("web:1"), wanted=set(names))
+        eventually(shop.serving, wanted=set(names))
 
         # A quarter goes away, and a good change neither waits for them nor fails.
         edges.say(f"offline {' '.join(away)}")
@@ -241,4 +263,5 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         edges.say(f"online {' '.join(away)}")
         eventually(lambda: edges.running("web:2"), wanted=set(names))
         assert edges.running(BROKEN) == {"e1"}
+        eventually(shop.serving, wanted=set(names))
         eventually(lambda: set(shop.revisions().values()), wanted={2})

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import STATUS_SUMMARIES
+from skerry.api.edge import API_VERSION, STATUS_QUERIES, STATUS_SUMMARIES
 from skerry.api.errors import ApiError
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.scenario import Ports, Scenario
@@ -90,6 +90,27 @@ class World:
 
         await eventually(healthy)
 
+    async def ask(self) -> None:
+        """Ask how many edges serve the workload."""
+        spec = {
+            "from": {"apiGroup": "apps", "resources": ["deployments"]},
+            "filter": 'report.healthy == "True"',
+            "aggregates": [{"name": "edges", "function": "Count"}],
+        }
+        metadata = {"name": "serving"}
+        obj = {"apiVersion": API_VERSION, "kind": "StatusQuery", "metadata": metadata, "spec": spec}
+        await self.workload.create(STATUS_QUERIES, obj)
+
+    async def answered(self) -> None:
+        """Wait until the answer is that both do, and that nobody is missing in it."""
+
+        async def right() -> bool:
+            status = (await self.workload.get(STATUS_QUERIES, "serving")).get("status") or {}
+            found = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+            return found.get("Complete") == "True" and status["matched"] == 2
+
+        await eventually(right)
+
 
 async def eventually(holds: Callable[[], Any]) -> None:
     """Ask until the answer is yes; whoever is asked may be dead just now."""
@@ -131,7 +152,9 @@ async def test_whatever_is_killed_in_whichever_order_every_change_arrives(
     choices = random.Random(seed)
     async with playing(tmp_path) as world:
         await world.write("0")
+        await world.ask()
         await world.served("0")
+        await world.answered()
         # Everybody once, and some twice, in an order of the seed's.
         order = [*world.victims(), *choices.choices(list(world.victims()), k=KILLS)][:KILLS]
         choices.shuffle(order)
@@ -142,3 +165,4 @@ async def test_whatever_is_killed_in_whichever_order_every_change_arrives(
             await world.write(str(number))
         await world.served(str(len(order)))
         await world.summarised()
+        await world.answered()

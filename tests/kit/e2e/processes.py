@@ -1,4 +1,8 @@
-"""Processes of the tests: the server under test and the kubectl that drives it."""
+"""Processes of the tests: the server under test and the kubectl that drives it.
+
+``SKERRY_E2E_KUBECTL=kubectl.1.29 pytest tests/e2e/test_kubectl_*`` drives it with another kubectl
+than the one that PATH finds by that name.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ import yaml
 
 from tests.kit.ports import free_ports
 
-OLDEST_KUBECTL = (1, 30)
+OLDEST_KUBECTL = (1, 29)
+_KUBECTL = os.environ.get("SKERRY_E2E_KUBECTL", "kubectl")
 _READY = re.compile(r"skerry \w+ ready at (https://\S+)")
 # Between two looks: a kubectl started over and over takes the time of what it waits for.
 _PAUSE_SECONDS = 0.2
@@ -141,7 +146,7 @@ class Kubectl:
         """Start kubectl and let it run."""
         namespace = ("-n", self.namespace) if self.namespace else ()
         return subprocess.Popen(
-            ["kubectl", *namespace, *arguments],
+            [_KUBECTL, *namespace, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -191,11 +196,12 @@ def _text(stdin: Any) -> str | None:
 
 def refuse_old_kubectl() -> None:
     """Raise, in one sentence, unless PATH has a kubectl that is new enough."""
-    wanted = "the end-to-end tests need kubectl 1.30 or newer on PATH: install it"
-    if shutil.which("kubectl") is None:
+    oldest = ".".join(map(str, OLDEST_KUBECTL))
+    wanted = f"the end-to-end tests need kubectl {oldest} or newer on PATH: install it"
+    if shutil.which(_KUBECTL) is None:
         raise RuntimeError(f"{wanted}; none was found")
     printed = subprocess.run(
-        ["kubectl", "version", "--client", "-o", "json"],
+        [_KUBECTL, "version", "--client", "-o", "json"],
         capture_output=True,
         text=True,
         check=False,

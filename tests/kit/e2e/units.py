@@ -137,7 +137,9 @@ def _interpreter() -> list[str]:
     """Return what shows the tests' interpreter to users who may not enter its owner's home."""
     shown = sorted({Path(sys.base_prefix), Path(sys.prefix), Path(__file__).parents[3]})
     hidden = {Path("/", path.parts[1]) for path in shown} & {Path("/root"), Path("/home")}
-    inside = [path for path in shown if any(path.is_relative_to(home) for home in hidden)]
+    # A checkout below /tmp is hidden as well, by the service's own.
+    behind = (*hidden, Path("/tmp"))
+    inside = [path for path in shown if any(path.is_relative_to(each) for each in behind)]
     between = sorted({up for path in inside for up in path.parents if len(up.parts) > 2})
     return [
         *(word for path in sorted(hidden) for word in ("--tmpfs", str(path))),
