@@ -50,6 +50,9 @@ def main() -> int:
         "--seconds", type=float, help="how long churn lasts: 600 unless said, 60 before the console"
     )
     parser.add_argument("--baseline", type=Path, help="a checkout to compare cost with")
+    parser.add_argument(
+        "--instructions", action="store_true", help="count cost in instructions, by valgrind"
+    )
     parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
     arguments = parser.parse_args()
     rows: list[Row] = []
@@ -60,7 +63,7 @@ def main() -> int:
         if name in ("api", "workspaces"):
             rows += module.run(arguments.peer_kubeconfig, large=arguments.large)
         elif name == "cost":
-            rows += module.run(arguments.baseline)
+            rows += module.run(arguments.baseline, instructions=arguments.instructions)
         elif name in ("churn", "console") and arguments.seconds is not None:
             rows += module.run(arguments.seconds)
         else:

@@ -3,28 +3,32 @@
 Two servers of the same kind run at once, this tree's and that of ``--baseline TREE`` (a checkout
 that needs the same dependencies), and are asked in turns, so that both have the same machine and
 the same neighbours. Figures are processor microseconds of all threads, from the kernel's own
-accounts; of the rounds the lower quartile counts, because neighbours only ever add. Each turn
-opens its eight connections anew, some ten microseconds per request in both.
+accounts, or with ``--instructions`` what callgrind counts; of the rounds the lower quartile counts,
+because neighbours, and what a server does by the clock, only ever add.
 
 Without a baseline the costs are shown and nothing is judged.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import orjson
 
 from bench import load
+from bench.instructions import Callgrind
 from bench.report import Row
 from bench.servers import Measured, ours
 
 _SUITE = "cost"
-_ROUNDS = 12
+_ROUNDS = 10
+# Fewer rounds, of fewer requests: each takes fifty times as long, and says as much.
+_COUNTED_ROUNDS = 5
+_COUNTED_PART = 8
 _CONNECTIONS = 8
 _SPACE = "/api/v1/namespaces/default"
 _MAPS = f"{_SPACE}/configmaps"
@@ -35,18 +39,8 @@ _BATCH = "/extensions/v1/batch"
 _TOGETHER = 32
 _FILLING = {f"key-{i:02d}": "x" * 60 for i in range(18)}
 
-# How many were done by one turn that began at a number of its own.
-Turn = Callable[[Measured, str], int]
-
-
-def _send(measured: Measured, requests: Sequence[tuple[str, str, bytes]]) -> None:
-    def make(index: int) -> bytes:
-        return measured.server.request(*requests[index])
-
-    sent = load.run(measured.server, make, connections=_CONNECTIONS, count=len(requests))
-    failures = asyncio.run(sent).failures
-    if failures:
-        raise RuntimeError(f"{failures} of {len(requests)} requests failed")
+# Does something a number of times, under names that begin with a mark of its own.
+Turn = Callable[[load.Kept, str, int], None]
 
 
 def _map(name: str) -> bytes:
@@ -86,29 +80,29 @@ def _event(name: str) -> bytes:
     )
 
 
-def _get(measured: Measured, _: str) -> int:
-    _send(measured, [("GET", f"{_MAPS}/one", b"")] * 3000)
-    return 3000
+def _posts(kept: load.Kept, requests: list[tuple[str, bytes]]) -> None:
+    kept.send([kept.server.request("POST", *each) for each in requests])
 
 
-def _create(measured: Measured, mark: str) -> int:
-    names = [f"{mark}-{number}" for number in range(1000)]
-    _send(measured, [("POST", _MAPS, _map(name)) for name in names])
-    return len(names)
+def _get(kept: load.Kept, _: str, count: int) -> None:
+    kept.send([kept.server.request("GET", f"{_MAPS}/one")] * count)
 
 
-def _pods_one_by_one(measured: Measured, mark: str) -> int:
-    names = [f"{mark}-{number}" for number in range(320)]
-    _send(measured, [("POST", _PODS, _pod(name)) for name in names])
-    _send(measured, [("POST", f"{_PODS}/{name}/binding", _binding(name)) for name in names])
-    _send(measured, [("POST", _EVENTS, _event(name)) for name in names])
-    return len(names)
+def _create(kept: load.Kept, mark: str, count: int) -> None:
+    _posts(kept, [(_MAPS, _map(f"{mark}-{number}")) for number in range(count)])
 
 
-def _pods_together(measured: Measured, mark: str) -> int:
+def _pods_one_by_one(kept: load.Kept, mark: str, count: int) -> None:
+    names = [f"{mark}-{number}" for number in range(count)]
+    _posts(kept, [(_PODS, _pod(name)) for name in names])
+    _posts(kept, [(f"{_PODS}/{name}/binding", _binding(name)) for name in names])
+    _posts(kept, [(_EVENTS, _event(name)) for name in names])
+
+
+def _pods_together(kept: load.Kept, mark: str, count: int) -> None:
     """Send bindings and events as the scheduler does in a burst."""
-    names = [f"{mark}-{number}" for number in range(320)]
-    _send(measured, [("POST", _PODS, _pod(name)) for name in names])
+    names = [f"{mark}-{number}" for number in range(count)]
+    _posts(kept, [(_PODS, _pod(name)) for name in names])
     writes = [(f"{_PODS}/{name}/binding", _binding(name)) for name in names]
     writes += [(_EVENTS, _event(name)) for name in names]
     parts = [
@@ -116,68 +110,126 @@ def _pods_together(measured: Measured, mark: str) -> int:
         for path, body in writes
     ]
     some = [parts[at : at + _TOGETHER] for at in range(0, len(parts), _TOGETHER)]
-    _send(measured, [("POST", _BATCH, orjson.dumps({"requests": each})) for each in some])
-    return len(names)
+    _posts(kept, [(_BATCH, orjson.dumps({"requests": each})) for each in some])
 
 
-def _cpu_us(measured: Measured) -> float:
-    if measured.process is None:
-        raise RuntimeError("the processor time of another machine's server is not known")
-    threads = Path(f"/proc/{measured.process.pid}/task").iterdir()
-    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1000
+class _Meter(Protocol):
+    """Tells what a server has spent since it was last asked."""
+
+    unit: str
+
+    def taken(self) -> float: ...
 
 
-def _cost(measured: Measured, turn: Turn, mark: str) -> float:
-    before = _cpu_us(measured)
-    done = turn(measured, mark)
-    return (_cpu_us(measured) - before) / done
+class _Processor:
+    unit = "us"
+
+    def __init__(self, measured: Measured) -> None:
+        self._tasks = Path(f"/proc/{measured.pid}/task")
+        self._before = self._now()
+
+    def taken(self) -> float:
+        before, self._before = self._before, self._now()
+        return self._before - before
+
+    def _now(self) -> float:
+        spent = [(each / "schedstat").read_text().split()[0] for each in self._tasks.iterdir()]
+        return sum(map(int, spent)) / 1000
 
 
-# What is measured here and at the baseline, and what the ratio must be below.
-_REQUESTS: tuple[tuple[str, Turn, Turn, float], ...] = (
-    ("GET", _get, _get, 1.0),
-    ("create", _create, _create, 0.8),
-    ("pod, its binding and its event", _pods_one_by_one, _pods_one_by_one, 0.75),
-    ("pod, binding and event as the scheduler sends them", _pods_together, _pods_one_by_one, 0.75),
+class _Instructions:
+    unit = "instructions"
+
+    def __init__(self, measured: Measured, callgrind: Callgrind) -> None:
+        self._callgrind, self._pid = callgrind, measured.pid
+        callgrind.begin(measured.pid)
+
+    def taken(self) -> float:
+        return self._callgrind.taken(self._pid)
+
+
+class _Asked(NamedTuple):
+    """A server that is asked, and what tells its costs."""
+
+    kept: load.Kept
+    meter: _Meter
+
+    def cost(self, turn: Turn, mark: str, count: int) -> float:
+        self.meter.taken()
+        turn(self.kept, mark, count)
+        return self.meter.taken() / count
+
+
+class _Request(NamedTuple):
+    """What is measured here and at the baseline, how often in a round, and the ratio wanted."""
+
+    name: str
+    here: Turn
+    there: Turn
+    times: int
+    limit: float
+
+
+_REQUESTS = (
+    _Request("GET", _get, _get, 2000, 1.0),
+    _Request("create", _create, _create, 512, 0.8),
+    _Request("pod, binding and event", _pods_one_by_one, _pods_one_by_one, 256, 0.75),
+    _Request(
+        "pod, binding and event as the scheduler sends them",
+        _pods_together,
+        _pods_one_by_one,
+        256,
+        0.75,
+    ),
 )
 
 
 @contextlib.contextmanager
-def _servers(baseline: Path | None) -> Iterator[list[Measured]]:
+def _asked(tree: Path | None, counted: bool) -> Iterator[_Asked]:
+    with contextlib.ExitStack() as stack:
+        callgrind = stack.enter_context(contextlib.closing(Callgrind())) if counted else None
+        under = callgrind.under if callgrind is not None else ()
+        measured = stack.enter_context(ours(tree=tree, under=under))
+        kept = stack.enter_context(load.Kept(measured.server, _CONNECTIONS))
+        kept.send([kept.server.request("POST", _MAPS, _map("one"))])
+        # What is met for the first time is compiled or remembered, which is no request's cost.
+        _create(kept, "warm", 512)
+        for name, turn in (("one-by-one", _pods_one_by_one), ("together", _pods_together)):
+            turn(kept, f"warm-{name}", 64)
+        if callgrind is None:
+            yield _Asked(kept, _Processor(measured))
+        else:
+            yield _Asked(kept, _Instructions(measured, callgrind))
+
+
+def run(baseline: Path | None = None, *, instructions: bool = False) -> list[Row]:
+    """Measure this tree, and *baseline* in turns with it; return the rows."""
+    rounds, part = (_COUNTED_ROUNDS, _COUNTED_PART) if instructions else (_ROUNDS, 1)
+    rows: list[Row] = []
     with contextlib.ExitStack() as stack:
         trees = [None] if baseline is None else [None, baseline]
-        servers = [stack.enter_context(ours(tree=tree)) for tree in trees]
-        for measured in servers:
-            load.ask(measured.server, "POST", _MAPS, _map("one"))
-            _create(measured, "warm")
-        yield servers
-
-
-def run(baseline: Path | None = None) -> list[Row]:
-    """Measure this tree, and *baseline* in turns with it; return the rows."""
-    rows: list[Row] = []
-    with _servers(baseline) as servers:
-        for name, here, there, limit in _REQUESTS:
+        servers = [stack.enter_context(_asked(tree, instructions)) for tree in trees]
+        for request in _REQUESTS:
             costs: list[list[float]] = [[] for _ in servers]
-            for number in range(_ROUNDS):
-                order = list(enumerate(zip(servers, (here, there), strict=False)))
-                for at, (measured, turn) in order if number % 2 else reversed(order):
+            for number in range(rounds):
+                turns = list(zip(servers, (request.here, request.there), costs, strict=False))
+                for asked, turn, into in turns if number % 2 else reversed(turns):
                     mark = f"{turn.__name__.strip('_').replace('_', '-')}-{len(rows)}-{number}"
-                    costs[at].append(_cost(measured, turn, mark))
-            rows += _compared(name, costs, limit)
+                    into.append(asked.cost(turn, mark, request.times // part))
+            rows += _compared(request, costs, servers[0].meter.unit)
     return rows
 
 
-def _compared(name: str, costs: list[list[float]], limit: float) -> list[Row]:
+def _compared(request: _Request, costs: list[list[float]], unit: str) -> list[Row]:
     quartiles = [statistics.quantiles(each, n=4)[0] for each in costs]
-    spread = f"median {statistics.median(costs[0]):.0f}"
-    rows = [Row(_SUITE, f"{name}, of the server", quartiles[0], "us", note=spread)]
+    spread = f"median {statistics.median(costs[0]):,.0f}"
+    rows = [Row(_SUITE, f"{request.name}, of the server", quartiles[0], unit, note=spread)]
     if len(costs) > 1:
-        ratio = quartiles[0] / quartiles[1]
+        ratio, limit = quartiles[0] / quartiles[1], request.limit
         pairs = [mine / other for mine, other in zip(*costs, strict=True)]
-        note = f"baseline {quartiles[1]:.0f} us; median of pairs {statistics.median(pairs):.2f}"
+        note = f"baseline {quartiles[1]:,.0f}; median of pairs {statistics.median(pairs):.2f}"
         rows.append(
-            Row(_SUITE, f"{name}, times the baseline", ratio, "x", f"≤ {limit:g} x",
+            Row(_SUITE, f"{request.name}, times the baseline", ratio, "x", f"≤ {limit:g} x",
                 ratio <= limit, note)
         )  # fmt: skip
     return rows

@@ -10,7 +10,7 @@ import contextlib
 import http.client
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 _HEAD_END = b"\r\n\r\n"
@@ -38,11 +38,17 @@ class Outcome:
 
 
 class _Connection(asyncio.Protocol):
-    """Sends the next request as soon as an answer is complete."""
+    """Sends the next request as soon as an answer is complete.
 
-    def __init__(self, next_request: Callable[[], bytes | None], outcome: Outcome) -> None:
+    One that is *kept* stays open when there is none, and goes on with ``go_on``.
+    """
+
+    def __init__(
+        self, next_request: Callable[[], bytes | None], outcome: Outcome, *, kept: bool = False
+    ) -> None:
         self._next = next_request
         self._outcome = outcome
+        self._kept = kept
         self._buffer = bytearray()
         self._need = -1
         self._chunked = False
@@ -57,10 +63,16 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
         self._send()
 
+    def go_on(self, next_request: Callable[[], bytes | None], outcome: Outcome) -> None:
+        """Send more over a connection that was kept."""
+        self._next, self._outcome = next_request, outcome
+        self.done = asyncio.get_running_loop().create_future()
+        self._send()
+
     def _send(self) -> None:
         request = self._next()
         if request is None or self._transport is None:
-            if self._transport is not None:
+            if self._transport is not None and not self._kept:
                 self._transport.close()
             if not self.done.done():
                 self.done.set_result(None)
@@ -152,6 +164,45 @@ async def run(
     await asyncio.gather(*(protocol.done for _, protocol in made))
     outcome.seconds = time.perf_counter() - began
     return outcome
+
+
+class Kept:
+    """Connections that stay open from one load to the next."""
+
+    def __init__(self, server: Server, connections: int) -> None:
+        self.server = server
+        self._count = connections
+        self._runner = asyncio.Runner()
+        self._open: list[_Connection] = []
+
+    def __enter__(self) -> Kept:
+        self._runner.run(self._connect())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.close()
+
+    def send(self, requests: Sequence[bytes]) -> None:
+        """Send *requests*, one at a time on each connection; raises if any fails."""
+        failures = self._runner.run(self._send(iter(requests))).failures
+        if failures:
+            raise RuntimeError(f"{failures} of {len(requests)} requests failed")
+
+    async def _connect(self) -> None:
+        server, loop = self.server, asyncio.get_running_loop()
+        for _ in range(self._count):
+            _, protocol = await loop.create_connection(
+                lambda: _Connection(lambda: None, Outcome(), kept=True),
+                server.host, server.port, ssl=server.tls,
+            )  # fmt: skip
+            self._open.append(protocol)
+
+    async def _send(self, requests: Iterator[bytes]) -> Outcome:
+        outcome = Outcome()
+        for each in self._open:
+            each.go_on(lambda: next(requests, None), outcome)
+        await asyncio.gather(*(each.done for each in self._open))
+        return outcome
 
 
 def ask(server: Server, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:

@@ -33,6 +33,13 @@ class Measured:
     process: subprocess.Popen[str] | None = None
     ready_seconds: float = 0.0
 
+    @property
+    def pid(self) -> int:
+        """The process's id; what runs on another machine has none here."""
+        if self.process is None:
+            raise RuntimeError("the process of another machine's server is not known")
+        return self.process.pid
+
     def cpu_seconds(self) -> float:
         """Return the processor time used so far; 0 for a server that is not ours."""
         if self.process is None:
@@ -59,11 +66,15 @@ class Measured:
 
 @contextlib.contextmanager
 def ours(
-    command: str = "serve", flags: Sequence[str] = (), tree: Path | None = None
+    command: str = "serve",
+    flags: Sequence[str] = (),
+    tree: Path | None = None,
+    under: Sequence[str] = (),
 ) -> Iterator[Measured]:
     """Start one of our servers on a fresh data directory; stop it at the end.
 
-    It is this tree's unless another checkout is given.
+    It is this tree's unless another checkout is given, and runs *under* a program that looks on
+    if one is named.
     """
     environment = dict(os.environ)
     if tree is not None:
@@ -73,7 +84,7 @@ def ours(
         began = time.perf_counter()
         arguments = [sys.executable, "-m", "skerry.cli", command, "--data-dir", str(data)]
         process = subprocess.Popen(
-            [*arguments, "--port", "0", "-v", "0", *flags],
+            [*under, *arguments, "--port", "0", "-v", "0", *flags],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
@@ -88,7 +99,7 @@ def ours(
             yield Measured(from_kubeconfig(kubeconfig), kubeconfig, process, ready)
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(120 if under else 30)
 
 
 def from_kubeconfig(path: Path) -> Server:
