@@ -5,6 +5,21 @@ which are the summarizer's: it applies its fields server-side, so neither ever w
 
 The order of writes is the promise: what became of a revision, then the Rollout's status, then
 slices. A process that dies in between has assigned nobody that the status does not know of.
+
+The parts, in the order in which ``roll`` asks them:
+
+* ``_units``: the edges of the placement. An edge that several Locations lead to moves as one: two
+  entries of a slice for one mailbox must not name two revisions.
+* ``_situation``: everything the state machine may look at, as values. Nothing of it is read again
+  later, so a decision is about one moment.
+* ``advance`` and ``assign`` (``logic.fleet.rollout``): which phase, and which slot gets what.
+* ``_staying``: destinations that nobody wants any more and that leave at the pace of the rollout.
+
+A slot is a number that a destination keeps for as long as it is in the slices. Bitmaps of slots are
+what waves, verdicts and evidence are made of; a number is given once, so that what was said of one
+destination is never taken for what is said of the next. Destinations that were there before the
+Rollout have none: they get theirs in one pass and revisions in the next, hence the zero seconds
+until it is looked at again.
 """
 
 from __future__ import annotations
@@ -158,6 +173,11 @@ def _units(observed: Observed, found: ObservedRollout, slots: Slots) -> Iterator
 
 
 def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
+    """Return what the state machine decides from.
+
+    Newcomers are left out: they are let in by ``assign``, and have no say about the target. How
+    long it has been quiet is known of the present quiet only; any other began just now.
+    """
     status = found.object.get("status") or {}
     state = state_of(status)
     places = [unit.place for unit in units if not unit.is_new and unit.place.slot]
@@ -200,6 +220,7 @@ def wishes_of(rollout: Object) -> Wishes:
 
 
 def _number(text: str) -> int:
+    """Return a number that a person wrote, zero for anything else: zero is no revision."""
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 0
 
 
@@ -300,6 +321,7 @@ def _again(found: ObservedRollout, state: State) -> float | None:
 
 
 def _soaked_again(found: ObservedRollout, state: State) -> float | None:
+    """Return when a wave will have soaked, if it goes on being quiet."""
     if state.phase != SOAKING or not state.quiet_since:
         return None
     known = state_of(found.object.get("status") or {}).quiet_since == state.quiet_since
@@ -354,6 +376,10 @@ def _judged(ref: ObjectRef, found: ObservedRollout, state: State) -> Iterator[Ac
 
 
 def _asked_for(observed: Observed, found: ObservedRollout, state: State) -> Iterator[Action]:
+    """Yield the request for a person's approval, once for each content of the revision.
+
+    An approval names the digest: one that was given for something else does not count.
+    """
     name = approval_name(observed.ref.name, state.target, state.wave_name)
     known = found.approvals.get(name)
     if known is not None and (known.get("spec") or {}).get("digest") == state.digest:

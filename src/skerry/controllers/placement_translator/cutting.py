@@ -4,6 +4,20 @@ A cut is due when what a placement sends has been quiet (``activity``). Then all
 at one moment of the feeds; if it is what the revision cut last has, nothing is written. If it is
 what an earlier one has, that one is marked as cut again. The slices that name a revision are the
 edge scheduler's to write, which it does when it has seen the manifest.
+
+Contents first, because a manifest is a promise: whoever reads one finds everything it names. A cut
+that fails between the two leaves contents that nobody names, which the sweep removes; the other
+order would leave a revision that cannot be delivered and looks as if it could. The sweep and a cut
+keep each other out by one lock, or the sweep would take away what is about to be named.
+
+A content is called by its digest, so two placements that send the same object share it, and one
+that is there already is not written again. ``_known`` trusts a revision that names a content only
+while the content itself has not been found missing.
+
+Numbers grow and are never given twice, also not after the newest revision was deleted: slots that
+still name it keep the next number above it (``least``). A page that was written counts at once
+(``_take``), before it comes back by a watch; else two cuts in quick succession would want the same
+number, and the second would be refused as a conflict that is none.
 """
 
 from __future__ import annotations
@@ -111,6 +125,11 @@ class CutObserver:
         return replace(found, causes=(*attributed, *found.causes[MAX_CAUSES:]))
 
     def _due(self, placement: ObjectRef) -> ObservedCut | None:
+        """Return what a placement sends, if it is time to cut it and it is something new.
+
+        Nothing is cut from feeds that were not read to the end: half a placement would be a
+        revision like any other, and destinations would delete the rest.
+        """
         settle, obj = self._activities.settle(placement), self._placements(placement)
         if settle is None or obj is None or places_nothing(obj):
             return None

@@ -4,6 +4,18 @@ Every handler does the same: it writes the change into the input tables, and mar
 may differ by it, which enqueues their mailboxes. None of them decides anything. The work is
 proportional to the change: a changed object touches its mailboxes, a changed destination what its
 placement selects.
+
+Marking too much costs time; marking too little leaves a copy wrong until something else happens to
+it. So each handler argues from what a row of ``difference`` is computed from, and there are five
+such things: what a placement selects, where it goes, what the source says (with its customizer and
+the labels of the Location), what the mailbox has, and which kinds both sides serve. A handler
+marks the rows of everything that reads the input it has just changed.
+
+Completeness travels the same way. A watch that begins anew, a workspace whose kinds are not known,
+a placement whose selector makes no sense: each is a scope that is incomplete until it is read, and
+rows that depend on it wait (``logic.fleet.tables.completeness``). A handler that removes an input
+therefore makes its scope incomplete or complete as well; forgetting to would let an absence that
+nobody has seen become a deletion.
 """
 
 from __future__ import annotations
@@ -93,6 +105,10 @@ class EventHandlers(RevisionEvents):
     # -- placements and slices ---------------------------------------------------------------
 
     def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take what a placement selects; where it goes comes by its slices.
+
+        A status or a label of it changes no row, and most events are that.
+        """
         about = new or old
         if about is None:
             return
@@ -143,6 +159,11 @@ class EventHandlers(RevisionEvents):
         self._leave(placement.cluster)
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take where a placement goes, from all of its slices together.
+
+        Both owners are asked, should a slice have changed hands; one page alone says nothing about
+        who is missing from it.
+        """
         found = [piece for piece in (old, new) if piece is not None]
         for placement in sorted({slice_owner(piece) for piece in found}):
             pieces = self._slices(placement)
@@ -156,6 +177,7 @@ class EventHandlers(RevisionEvents):
     # -- customization -----------------------------------------------------------------------
 
     def customizer_changed(self, old: Object | None, new: Object | None) -> None:
+        """Mark what names a customizer, wherever it goes; the rule itself is read when asked."""
         about = new or old
         if about is None:
             return
@@ -168,6 +190,7 @@ class EventHandlers(RevisionEvents):
                 self._activities.touch(self._route.sending(cluster, item))
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
+        """Mark what is customized for a Location whose labels are others now."""
         self._mark_concerned(self._consent.location_changed(old, new))
         about = new or old
         if about is None or (
@@ -184,6 +207,7 @@ class EventHandlers(RevisionEvents):
     # -- grants ------------------------------------------------------------------------------
 
     def grant_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a grant; from the first on, rows wait until all that grants depend on is read."""
         about = new or old
         if about is None:
             return
@@ -235,6 +259,7 @@ class EventHandlers(RevisionEvents):
     # -- workspaces and their kinds ----------------------------------------------------------
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take that a mailbox has come, gone, or stands for another logical cluster now."""
         before, now = mailbox_cluster(old), mailbox_cluster(new)
         mailbox = mailbox_named((new or old or _NAMELESS)["metadata"]["name"])
         if before == now or mailbox is None:
@@ -366,6 +391,7 @@ class EventHandlers(RevisionEvents):
     def _copy_changed(
         self, mailbox: Mailbox, records: Records, old: Record | None, new: Record | None
     ) -> None:
+        """Mark what an object in a mailbox makes differ: itself, and what waited for it to go."""
         if old is not None and new is not None and is_same(old, new):
             return
         about = new or old

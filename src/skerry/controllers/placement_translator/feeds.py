@@ -1,4 +1,14 @@
-"""The watches at work: what each shows goes to the event handlers, record by record."""
+"""The watches at work: what each shows goes to the event handlers, record by record.
+
+There is a watch for each kind that somebody selects or that mailboxes hold, across workspaces where
+the hub can do that. The set changes while they run, from inside the very handlers they call: a
+placement that selects another kind, a definition that goes. So nobody starts or stops a watch
+directly. Handlers change the set; ``Feeds`` follows it; and a feed that was stopped is deaf from
+that moment, also when it is followed again before its task has noticed (hence the tokens).
+
+A list goes in piece by piece, and the loop is given to others in between. Until its end the watch
+is not complete, so half a list is never taken for the whole.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +78,7 @@ class Feed:
         return self._watches.keys.get(self._key) is self._token
 
     async def replace(self, items: Sequence[Record]) -> None:
+        """Take a whole list: what it has is put, and what it lacks has gone."""
         present: set[tuple[str, str, str]] = set()
         for count, record in enumerate(items, 1):
             present.add((record.cluster, record.namespace, record.name))

@@ -1,4 +1,13 @@
-"""One summary: as it is, and as the copies say it should be."""
+"""One summary: as it is, and as the copies say it should be.
+
+Both sides are asked before anything is compared, and so is whether they are known to the end. A
+summary without a cause is to be deleted, which is only so when every kind has been read: the copy
+that would be its cause may be of a kind that is still on its way. With a cause, that kind alone
+must be known. What has to wait is parked at the scope it waits for, and comes back by itself.
+
+A summary of a busy object is written at most as often as its pace allows; observing it is what the
+pace counts from, so that the reports that come in while it waits are in it too.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,17 @@
 
 Builds the tables, connects the event handlers, and runs the three controllers beside what keeps
 the tables up. All that survives a session is the journal.
+
+Why sessions: what caches hold is true of one history of one store. When the hub was restored from a
+backup, or the edge cluster was set up anew under the same address, objects that are missing were
+not deleted, and versions that look older are not. Rather than mend every table, a session ends and
+another begins with empty caches; until they are full nothing counts as missing, and the journal
+still says which objects are ours.
+
+The controllers share the tables and nothing else. An object that goes down, its status that goes
+back, and one that was made at the edge are three keys in three queues, so a hub that does not take
+reports holds up no deployment. They meet in ``SyncerState``, whose parts say themselves when they
+change; ``EventHandlers`` turns that into keys.
 """
 
 from __future__ import annotations

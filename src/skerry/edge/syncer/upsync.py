@@ -2,6 +2,16 @@
 
 Watches follow the rules of the SyncerConfigs and the edge's types: a rule about a type that does
 not exist yet is no error, it begins to count when the type appears, at the edge or in the mailbox.
+
+Two directions could feed each other: a copy that came down would be reported up, and its report
+would go down again. So what was placed by us (by the journal, or by the mark on the object) goes
+down and never up, and what stands in the mailbox without the mark of a report is a wish and never
+written over. Where the mailbox was not read yet neither is known, and nothing is decided.
+
+A report is written in two steps, the object and then its status, as any API has them; the record of
+the first is flushed before the second, so that a report whose edge object goes is taken down again
+by whoever comes next. A Namespace that the mailbox lacks is made once, on the second try: the
+refusal alone does not tell a missing namespace from a missing type.
 """
 
 from __future__ import annotations

@@ -2,6 +2,16 @@
 
 What the edge refuses is no failure of the syncer but a state of the object: it is said in the
 object's outcome, and the object is tried again later while all others go on.
+
+A plan begins with what is to be recorded, and the journal is flushed before the edge is asked. So
+whatever is at the edge because of us is in the journal, also when the process dies before the
+answer: ownership is known from then on, and a deletion never rests on a guess. A write whose answer
+was lost is marked (``edge_writes.lost``), because the cache may show either state for a while.
+
+Refusals come in four sorts. A field that cannot change is final for this content: it is remembered
+by digest, and ``difference`` decides what replaces the object. Other invalid content may become
+valid, by another definition or quota, and is tried again. A missing namespace or kind enqueues what
+would bring it. A missing right is collected, for one sentence about all of them.
 """
 
 from __future__ import annotations
@@ -72,6 +82,7 @@ class DownsyncExecutor(Executor):
         return outcomes
 
     def _count_deletion(self, plan: DownsyncPlan) -> None:
+        """Keep the budget of deletions up, before anything is deleted: it counts intentions."""
         if plan.deletes:
             self._s.budget.propose((plan.ref,))
         elif plan.outcome == ORPHANED:
@@ -120,6 +131,7 @@ class DownsyncExecutor(Executor):
         self._s.down.add(plan.ref)
 
     def _missing(self, ref: ObjectRef) -> None:
+        """Look again for what an object lacks: its namespace may have gone, or its kind."""
         if ref.namespace:
             self._s.down.add(namespace_ref(ref.namespace))
         self._s.edge_types.suspect()

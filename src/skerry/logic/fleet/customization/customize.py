@@ -1,9 +1,15 @@
-"""An object as one Location wants it, or why it had better not be sent there.
+"""Customization: an object as one destination wants it, or why it is not sent there.
+
+An object asks for it by annotation. ``edge.kcp.io/expand-parameters`` expands ``%(name)`` in its
+strings by the labels and annotations of the destination's Location; ``edge.kcp.io/customizer``
+names a Customizer, whose replacements (a JSONPath and a value each, expanded too if the Customizer
+asks for it) are then applied in order. A Customizer is looked for in the object's own namespace
+unless it is named with another.
 
 A person who asks for customization and gets the object as it was has been misled: an edge would
 run with another edge's settings. So whatever cannot be done as asked withholds the object from
 that destination and says why. With ``strict=False`` it is sent as far as it could be customized,
-as the first implementation did, with a note on each thing left undone.
+as KubeStellar did, with a note on each thing left undone.
 """
 
 from __future__ import annotations

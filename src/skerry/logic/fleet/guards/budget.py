@@ -1,11 +1,16 @@
-"""What of a loss may happen now: the one decision that all guards come down to.
+"""Budgets of PlacementGuards: which removals may happen now, and which are held for a person.
+
+The one decision that all guards come down to. A *loss* is what an EdgePlacement is about to lose,
+destinations or objects; a *hold* is a loss that awaits confirmation; the *book* has what was
+removed lately, so that budgets with a window count it; the *floor* is the budget that applies where
+no guard does.
 
 *All or nothing*: a loss that exceeds a budget is held whole, so that a person who is asked sees all
 of it. What has been charged within a window already (it went and came back, or a request for it was
 admitted) counts once and goes. A hold does not end because time passes: windows are counted back
 from when it began. It ends when somebody confirms exactly what is held, or when so much of it is
-wanted again that the rest fits the budget. If a guard that asked is gone since, what it would have
-let go unasked still counts.
+wanted again that the rest fits the budget. Deleting the guard that held it does not use up the
+budgets of the others: what that guard would have let pass without asking is charged to them still.
 """
 
 from __future__ import annotations

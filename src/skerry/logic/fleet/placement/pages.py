@@ -1,9 +1,10 @@
-"""Which destination is on which page: the slices of one placement, kept as still as possible.
+"""Which destination is on which page: the SinglePlacementSlices of one EdgePlacement.
 
 The destinations of a placement are spread over pages, its slices, of at most ``MAX_DESTINATIONS``
-each. Whoever reads them reads the union. A page is written whole and one page at a time, so what
-the union lacks between two writes is what an edge would lose: the translator would empty a
-mailbox, and the edge delete its workload, though the destination stays. Hence:
+each, as endpoints are over EndpointSlices. Whoever reads them reads the union. A page is written
+whole and one page at a time, so what the union lacks between two writes is what an edge would lose:
+the translator would empty a mailbox, and the edge delete its workload, though the destination
+stays. Hence:
 
 * A destination keeps its page until it leaves. Pages are not sorted against each other and never
   merged, so no page gives a destination to another, and one newcomer changes one page.
@@ -12,8 +13,8 @@ mailbox, and the edge delete its workload, though the destination stays. Hence:
   or nobody would look for it there. Then the receivers are written first and the giver is removed
   afterwards; for a moment a destination stands twice, which readers tolerate, and never nowhere.
 * Of a destination that stands twice, the first page keeps it. The others give it up only after that
-  page has been written, with nothing new if need be: a write is refused unless the page is there as
-  it is thought to be, and thought is all that it is. The page may have been removed by a request
+  page has been written, unchanged if need be. Such a write is conditional on the resourceVersion,
+  so it proves that the page is still there: our cache may show a page that was removed by a request
   whose answer was lost.
 
 A page that is larger than the limit, as previous versions wrote them, is left as it is: it only

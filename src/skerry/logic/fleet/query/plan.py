@@ -2,6 +2,14 @@
 
 One function reads it for everybody: the hub refuses a query whose spec has errors, and where
 another hub let it in the controller says the same in the condition ``Valid``.
+
+A query either groups rows and says what each group comes to, or selects columns of single rows;
+mixing them has no meaning, and is an error and not a guess. Expressions are compiled here, once,
+and each knows which parts of an object it reads: ``parts`` of all of them together is what is kept
+of a copy, so a query about one number of a status does not keep statuses.
+
+All errors are found, not the first: the reader goes on with what is left out in place of what is
+wrong, and a plan with errors is never returned.
 """
 
 from __future__ import annotations

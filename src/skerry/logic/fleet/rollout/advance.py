@@ -1,8 +1,32 @@
-"""The state machine of a rollout, as a table.
+"""The phases of a Rollout and what leads from one to the next: a state machine, as a table.
 
-Each row says in which phases it counts, what must be so, and what becomes of the state. The first
-row that counts is taken, and the table is read again from the top, until none does. Rows decide
-nothing about slots: that is ``assign``, which follows from the state alone.
+``TABLE``, at the end of this file, is the whole of it and is meant to be read first. When more
+destinations fail than ``judge.failures`` allows, ``onFailure`` says what becomes of the rollout:
+everything returns to the last good revision, it pauses, or it goes on.
+
+Each row has the phases that it applies to, a condition, and the next state. The first row whose
+condition holds is taken, and the table is read again from the top until no row applies. Rows never
+say which destination runs which revision: that is ``assign``, which follows from the state alone.
+
+The order of the rows is the policy. What a person forces goes before everything, then what makes
+the attempt pointless (a newer revision, an abort), then what speaks against it (too many are bad),
+and only then what lets it go on. So a wave that is full and good in the same moment in which it
+has one bad destination too many fails, and a promotion cannot overtake an abort.
+
+The usual way is Completed, then for each wave Progressing until every member has a verdict,
+Soaking while nothing gets worse, perhaps Awaiting a person, and Completed with the target as the
+new stable revision. The way back is Rolling back until every mailbox that can be seen has the
+stable revision again, and Rolled back; a revert by hand takes it too, unpaced, for it goes to what
+is known to run. Paused ends when what is bad was accepted or is well again, by an abort, or by a
+newer revision.
+
+Each turn (``_entered``) begins another attempt, and verdicts name the attempt they are about. The
+summarizer writes them later and elsewhere: without the number, what it said of the attempt before
+would be taken for evidence about this one. Of whom nothing is said yet is waiting, not good.
+
+Rows are pure and lead on: reading the table twice from one situation gives the same state, and a
+process that dies anywhere begins from what the status has. Whoever adds a row asks what undoes it;
+two rows that undo each other are a circle, which ``advance`` reports as a bug and does not follow.
 """
 
 from __future__ import annotations
@@ -151,6 +175,7 @@ def _adopt(view: View) -> State:
 
 
 def _forced(view: View) -> bool:
+    """Tell whether a person names a revision that is not at rest everywhere yet."""
     wanted = view.given.spec.force
     state = view.state
     return wanted in view.given.revisions and not (
@@ -159,6 +184,7 @@ def _forced(view: View) -> bool:
 
 
 def _force(view: View) -> State:
+    """Take the forced revision for stable at once: there are no waves, and nobody is judged."""
     number = view.given.spec.force
     phase: Phase = COMPLETED if number == view.given.live else ROLLED_BACK
     digest = view.given.revisions[number].digest
@@ -175,6 +201,11 @@ def _may_start(view: View) -> bool:
 
 
 def _news(view: View) -> bool:
+    """Tell whether something else than what runs is wanted.
+
+    After a return the bad revision is still the live one: it is not wanted again until somebody
+    cuts another or asks for it by hand (``_may_start``).
+    """
     wanted = view.destination
     if view.state.phase == COMPLETED and wanted == view.state.stable:
         return False
@@ -196,6 +227,10 @@ def _start(view: View) -> State:
 
 
 def _superseded(view: View) -> bool:
+    """Tell whether a newer revision ends this attempt; a queue lets one under way finish first.
+
+    What is paused or on its way back has nothing to finish, so there even a queue gives way.
+    """
     if view.destination == view.state.target or not _may_start(view):
         return False
     queued = view.given.spec.supersede == "Queue"
@@ -229,7 +264,10 @@ def _is_last(view: View) -> bool:
 
 
 def _passed(view: View) -> State:
-    """Open the next wave, or end."""
+    """Open the next wave, or end.
+
+    Only here a target becomes stable: from then on a return leads to it, and to nothing before.
+    """
     state = view.state
     if _is_last(view):
         return replace(
@@ -253,6 +291,11 @@ def _adds_nobody(view: View) -> bool:
 
 
 def _full(view: View) -> bool:
+    """Tell whether everybody has a verdict and enough of them are good.
+
+    Both are asked: without the first, ten quick edges would speak for a thousand; without the
+    second, a wave of silent edges would pass by having nobody to wait for.
+    """
     return not view.waiting and len(view.good) >= _evidence(view)
 
 
@@ -263,6 +306,7 @@ def _evidence(view: View) -> int:
 
 
 def _soak(view: View) -> State:
+    """Begin to be quiet, or begin anew: time counts from here, and only while the gate holds."""
     return replace(
         view.state,
         phase=SOAKING,
@@ -272,6 +316,7 @@ def _soak(view: View) -> State:
 
 
 def _disturbed(view: View) -> bool:
+    """Tell whether more are bad than when it began, or the gate opened or closed since."""
     state = view.state
     more = len(view.bad) > state.bad_seen
     return more or bool(state.quiet_since) != view.given.gate.holds
@@ -319,6 +364,10 @@ def _exceeded(view: View) -> bool:
 
 
 def _fails(view: View) -> bool:
+    """Tell whether there are too many bad ones to go on, and that was not said before.
+
+    Who continues in spite of failures, or is paused already, says it once for each revision.
+    """
     failure = view.state.failure
     known = failure is not None and failure.revision == view.state.target
     keeps = view.given.spec.on_failure == "Continue" or view.state.phase == PAUSED
@@ -326,6 +375,11 @@ def _fails(view: View) -> bool:
 
 
 def _failed(view: View) -> State:
+    """Note who is bad and do what the policy says.
+
+    A revision with an object that must not be rolled back pauses where others return: the harm of
+    going back is not known here, and a person's to weigh.
+    """
     state, bad = view.state, view.bad
     named = [each for each in view.verdicts.failures if each.get("slot", 0) in bad]
     reason = str(named[0].get("reason") or "Bad") if named else "Bad"

@@ -4,6 +4,16 @@ Whoever reads reports puts evidence about slots; a step judges those that have n
 those whose time has come. What is published are sets of slots. A process that starts begins with
 the sets that were published last, so no verdict is forgotten; only how long an edge has been well
 already is counted anew.
+
+A slot is asked again for one of four reasons: other evidence, another attempt or other terms, that
+it was assigned or joined, or that time alone changes the answer (well for long enough, silent for
+too long, past its deadline). The last is the heap ``_due``; an entry that was overtaken stays in it
+until it comes up, and ``_due_of`` says which one counts.
+
+A verdict belongs to a slot at a revision within an attempt. With either changed it is void: what
+was Good at revision 3 says nothing about 4, and a second attempt at 4 must not fail by what the
+first one saw. Newcomers are judged too, but into sets of their own (``joined``, ``unfit``): they
+may be bad by themselves, and would otherwise speak against a revision that all others run well.
 """
 
 from __future__ import annotations
@@ -97,6 +107,7 @@ class Judging:
             self._memory[slot] = Memory(verdict)
 
     def _name(self, failure: Any) -> None:
+        """Remember why a slot was bad, as it was published; a restart must not lose the reason."""
         slot = failure.get("slot")
         known = self._memory.get(slot)
         if known is not None:

@@ -3,6 +3,23 @@
 Each operator has a ``step`` that reads the changes of its sources in the batch under way and writes
 its result. A step touches the rows that changed and those they meet, never a whole table, and says
 so to the meter; nothing here keeps a copy of a source's rows.
+
+The promise of every operator is the same, and the property tests hold it against a twin that
+computes the whole: after any batches, in any order, the result is the one that its function gives
+for the sources as they are now. Three things keep that true.
+
+* Operators run in the order of the flow, sources before results, each once per batch. So a step
+  sees its sources settled, and what it reads of a table is the row after the batch; the row before
+  is in the change.
+* A result is written row by row, and a row that is written as it was is no change. A batch that
+  undoes itself therefore goes no further than the first table that sees it so.
+* What is kept beside the tables are indexes (who names whom, who shares a value, how many rows a
+  group has), and each follows from rows alone. They are moved when a row's key into them changes,
+  before anything is looked up by them.
+
+Functions handed in must be pure in their rows: one that looks at something else would not be asked
+again when that changes. What depends on a second table is a ``LookUp`` or a ``JoinRows``, never a
+closure over it.
 """
 
 from __future__ import annotations
@@ -78,7 +95,10 @@ class MapRows(Generic[K, V, W]):
 
 
 class UnionRows(Generic[K, V]):
-    """The rows of several tables; of equal keys the row of the first table that has one."""
+    """The rows of several tables; of equal keys the row of the first table that has one.
+
+    A row that goes from the first table uncovers the one below it, so every change asks all.
+    """
 
     def __init__(self, meter: Meter, sources: tuple[Table[K, V], ...], result: Table[K, V]) -> None:
         self._meter = meter
@@ -94,7 +114,12 @@ class UnionRows(Generic[K, V]):
 
 
 class LookUp(Generic[K, V, R, W, X]):
-    """Each row on the left finds at most one on the right, by a key it names."""
+    """Each row on the left finds at most one on the right, by a key it names.
+
+    The right row may be missing: the function is asked all the same, and says what that means.
+    When a right row comes, goes or changes, every row that names it is written anew, which is why
+    who names it is kept.
+    """
 
     def __init__(
         self,
@@ -238,7 +263,11 @@ class Groups(Generic[G, E]):
 
 
 class GroupRows(Generic[K, V, G, F]):
-    """The rows of a table folded by group; a group is there while it has rows."""
+    """The rows of a table folded by group; a group is there while it has rows.
+
+    A fold is never emptied by removals: with its last row the group goes, and the next row begins
+    a fresh one. So a fold that loses a little in each addition and removal cannot drift for ever.
+    """
 
     def __init__(
         self,
