@@ -173,6 +173,7 @@ class EventHandlers(RevisionEvents):
             if placement in self._route.placements and pieces:
                 self._put_slices(placement, pieces)
                 self._settle()
+                self._problems.destinations_changed(placement)
 
     # -- customization -----------------------------------------------------------------------
 
@@ -270,7 +271,7 @@ class EventHandlers(RevisionEvents):
             self._dirty.forget(mailbox)
             self._problems.forget_mailbox(mailbox)
             for placement in sorted(self._route.destination.having(mailbox)):
-                self._enqueue_status(placement)  # it may have waited for this one alone
+                self._problems.destinations_changed(placement)
             self._held.forget_mailbox(mailbox)
         if now:
             self._mailboxes.put(mailbox, now)

@@ -74,6 +74,10 @@ class PlacementProblems:
             for placement in sorted(placements):
                 self._enqueue(placement)
 
+    def destinations_changed(self, placement: ObjectRef) -> None:
+        """Take that a placement goes elsewhere: it may have waited for a mailbox that it left."""
+        self._enqueue(placement)
+
     def is_complete(self, mailboxes: Iterable[Mailbox]) -> bool:
         """Tell whether all there is to report of *mailboxes* is known."""
         return self._complete.issuperset(mailboxes)

@@ -205,6 +205,16 @@ def test_a_mailbox_that_appears_later_gets_everything_and_one_that_goes_is_forgo
     assert world.reconcile() == []
 
 
+@pytest.mark.parametrize("ways", [(), ((B, "guilder"),)], ids=["nowhere", "elsewhere"])
+def test_a_placement_that_leaves_a_mailbox_no_longer_waits_to_report_on_it(ways: Any) -> None:
+    """It waited for the mailbox to be evaluated, and when that is done nobody thinks of it."""
+    world = World()
+    placement = placed(world)
+    world.statuses.clear()
+    world.slice(placement, *ways)
+    assert world.statuses == [placement]
+
+
 def test_a_change_during_a_write_is_not_lost() -> None:
     world = World()
     placed(world)

@@ -136,11 +136,11 @@ async def test_a_copy_waits_until_the_mailbox_is_known_to_serve_its_type(otherwi
     writing = Writing(Serving("configmaps", otherwise=otherwise), PAGE.group_resource)
     await writing.place()
     assert writing.dirty.of(MAILBOX) == {}
-    assert writing.dirty.waits(MAILBOX)
+    assert writing.dirty.holds(MAILBOX, WEB)
     # That the mailbox serves the type touches every row of it.
     writing.dirty.mark(MAILBOX, [WEB])
     writing.executor._report(_evaluated(writing, WEB))
-    assert not writing.dirty.waits(MAILBOX)
+    assert not writing.dirty.holds(MAILBOX, WEB)
 
 
 async def test_a_type_that_should_be_served_and_is_not_is_a_failure_to_try_again() -> None:
@@ -208,6 +208,18 @@ async def test_when_nothing_waits_all_there_is_to_report_of_a_mailbox_is_known()
     await writing.place()
     assert writing.problems.is_complete([MAILBOX])
     assert writing.dirty.waiting == 0
+
+
+async def test_problems_are_known_whatever_was_read_after_a_copy_had_to_wait_for_its_kind() -> None:
+    """What defines the kind may be withheld: then the problem to report is that."""
+    writing = Writing(Serving("configmaps"), PAGE.group_resource)
+    waiting, watch = PAGE._replace(name="late"), wide("", "v1", "secrets")
+    await writing.place(ItemDiff(waiting, Verdict.PENDING, missing=watch))
+    assert not writing.problems.is_complete([MAILBOX])
+    writing.dirty.complete(watch)
+    writing.executor._report(_evaluated(writing, waiting))
+    assert writing.dirty.holds(MAILBOX, WEB)
+    assert writing.problems.is_complete([MAILBOX])
 
 
 async def test_of_a_mailbox_that_has_gone_meanwhile_nothing_is_reported() -> None:

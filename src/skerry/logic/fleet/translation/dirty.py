@@ -17,12 +17,18 @@ from collections.abc import Callable, Iterable, Mapping
 from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, Mailbox
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.logic.fleet.tables.completeness import Completeness
-from skerry.logic.fleet.translation.workspaces import CONTENT, REVISION, Scope
+from skerry.logic.fleet.translation.workspaces import (
+    CONTENT,
+    REVISION,
+    SELECTION,
+    SERVING,
+    Scope,
+)
 
 # The SyncerConfig of a mailbox is a row beside those of its copies.
 CONFIG = ObjectRef("", *SYNCER_CONFIGS.group_resource, "", SYNCER_CONFIG_NAME)
 _CLEAN: Mapping[ObjectRef, int] = {}
-_ENDLESS = frozenset(("selection", REVISION, CONTENT))
+_ENDLESS = frozenset((SELECTION, SERVING, REVISION, CONTENT))
 
 
 class DirtyRows:
@@ -100,8 +106,9 @@ class DirtyRows:
     def waits(self, mailbox: Mailbox) -> bool:
         """Tell whether rows of a mailbox wait for more to be read.
 
-        One that waits for a malformed placement to be corrected, or for a revision that is not
-        there, may do so for ever; everything there is to read has been read.
+        One that waits for a malformed placement to be corrected, for a revision that is not
+        there, or for a kind to be defined, may do so for ever; everything there is to read has
+        been read.
         """
         return any(scope[0] not in _ENDLESS for scope in self._parked.get(mailbox, ()))
 

@@ -38,6 +38,8 @@ Scope = tuple[Any, ...]
 # Everything that LocationGrants depend on.
 GRANTS: Scope = ("grants",)
 PATH = "path"
+SELECTION = "selection"
+SERVING = "serving"
 REVISION = "revision"
 CONTENT = "content"
 
@@ -49,7 +51,7 @@ def types_scope(cluster: ClusterName) -> Scope:
 
 def selection_scope(placement: ObjectRef) -> Scope:
     """Return the scope of what a placement selects: incomplete while it is malformed."""
-    return ("selection", placement.cluster, placement.name)
+    return (SELECTION, placement.cluster, placement.name)
 
 
 def path_scope(cluster: ClusterName) -> Scope:
@@ -60,9 +62,10 @@ def path_scope(cluster: ClusterName) -> Scope:
 def serving_scope(cluster: ClusterName, kind: GroupResource) -> Scope:
     """Return the scope of a kind that a mailbox is about to serve.
 
-    It is never complete: that the mailbox serves the kind touches every row of it.
+    It is never complete: that the mailbox serves the kind touches every row of it. Where what
+    defines the kind is withheld, that never comes.
     """
-    return ("serving", cluster, *kind)
+    return (SERVING, cluster, *kind)
 
 
 def revision_scope(placement: ObjectRef, number: int) -> Scope:

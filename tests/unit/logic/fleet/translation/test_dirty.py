@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from skerry.api.edge import Mailbox, edge_placement_ref
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.translation.dirty import DirtyRows
-from skerry.logic.fleet.translation.workspaces import GRANTS, selection_scope, types_scope
+from skerry.logic.fleet.translation.workspaces import (
+    GRANTS,
+    selection_scope,
+    serving_scope,
+    types_scope,
+)
 
 M, OTHER = Mailbox("imw", "m"), Mailbox("imw", "other")
 A = ObjectRef("", "", "configmaps", "n", "a")
@@ -95,6 +100,14 @@ def test_a_mailbox_does_not_wait_for_a_placement_to_be_corrected() -> None:
     assert rows.waiting == 1
     rows.complete(scope)
     assert set(rows.of(M)) == {A}
+
+
+def test_a_mailbox_does_not_wait_for_a_kind_that_it_may_never_serve() -> None:
+    rows, _ = _rows()
+    rows.park(M, B, serving_scope("mb", B.group_resource))
+    assert not rows.waits(M)
+    assert rows.is_settled(M.cluster)
+    assert rows.holds(M, B)
 
 
 def test_of_a_mailbox_that_has_gone_nothing_is_left() -> None:
