@@ -54,7 +54,7 @@ from skerry.logic.fleet.translation.ownership import owned_of
 from skerry.logic.fleet.translation.reference import Translation, reference
 from skerry.logic.fleet.translation.reference_inputs import Sources
 from skerry.logic.fleet.translation.sources import lean_definition
-from skerry.logic.fleet.translation.types import common_types, workspace_types
+from skerry.logic.fleet.translation.types import ServedType, common_types, workspace_types
 from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
 from skerry.runtime.client import EVERYWHERE, Client
@@ -173,6 +173,11 @@ class Hub:
         # SyncTargets' UIDs by edge.
         self.uids: dict[str, str] = {}
         self.workspaces_read_after_seconds = 0.0
+        # Types and schemas as they were read last, with the versions of the schemas.
+        self._common: tuple[ServedType, ...] = ()
+        self._schemas: tuple[frozenset[tuple[str, int]], dict[tuple[str, str], Object]] | None = (
+            None
+        )
         self.translator: PlacementTranslator | None = None
         self._start: Callable[[], asyncio.Task[None]]
         self._leading: asyncio.Task[None]
@@ -468,8 +473,6 @@ class Hub:
 
     async def expected(self, **settings: Any) -> Translation:
         """Return what the reference says of everything there is."""
-        common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
-        schemas = await self._across(SCHEMAS)
         paths = {
             obj["metadata"]["annotations"]["kcp.io/cluster"]: (
                 obj["metadata"]["annotations"].get("kcp.io/path", "")
@@ -482,13 +485,13 @@ class Hub:
         }
         return reference(
             Sources(
-                common,
+                await self._common_types(),
                 {cluster: await self._everything(cluster) for cluster in workloads},
                 await self._view(EDGE_PLACEMENTS),
                 await self._view(SLICES),
                 await self._view(CUSTOMIZERS),
                 (await self.at("root:imw").list(LOCATIONS)).items,
-                _schema_table(schemas),
+                await self._schema_table(),
                 consent=await self._scanned(),
                 path=paths.__getitem__,
                 revisions=await self._view(PLACEMENT_REVISIONS),
@@ -571,19 +574,42 @@ class Hub:
 
     async def _everything(self, cluster: str) -> dict[GroupResource, list[Object]]:
         """Return all objects of a workspace, by type."""
-        common = common_types((await discover(self.client.for_cluster(SYSTEM_ADMIN))).resources)
         client = self.at(cluster)
         bindings = (await client.list(API_BINDINGS)).items
         definitions = (await client.list(DEFINITIONS)).items
-        schemas = _schema_table(await self._across(SCHEMAS))
+        common, schemas = await self._common_types(), await self._schema_table()
         types = workspace_types(common, bindings, schemas, definitions)
+        stored = await self._stored(cluster)
         found: dict[GroupResource, list[Object]] = {}
         for resource, served in types.served.items():
             if not served.travels:
                 continue
             gvr = GroupVersionResource(served.group, served.versions[0], served.resource)
-            found[resource] = (await client.list(gvr)).items
+            # Most types have no object, which takes no request to find out.
+            found[resource] = (await client.list(gvr)).items if resource in stored else []
         return found
+
+    async def _stored(self, cluster: str) -> set[GroupResource]:
+        """Return the types that a workspace has objects of."""
+        keys = (entry.key.split("/", 4) for entry in (await self.store.range("")).entries)
+        # A type of an export has the identity of that after a colon.
+        kinds = {(key[1], key[2].partition(":")[0]) for key in keys if key[3] == cluster}
+        return {GroupResource("" if group == "core" else group, name) for group, name in kinds}
+
+    async def _common_types(self) -> tuple[ServedType, ...]:
+        """Return what every workspace serves, which is the same for as long as a hub runs."""
+        if not self._common:
+            found = await discover(self.client.for_cluster(SYSTEM_ADMIN))
+            self._common = common_types(found.resources)
+        return self._common
+
+    async def _schema_table(self) -> dict[tuple[str, str], Object]:
+        """Return every schema; they are large, and are read again when some are others."""
+        stored = await self.store.range("/".join(("", *SCHEMAS.group_resource)))
+        versions = frozenset((entry.key, entry.revision) for entry in stored.entries)
+        if self._schemas is None or self._schemas[0] != versions:
+            self._schemas = (versions, _schema_table(await self._across(SCHEMAS)))
+        return self._schemas[1]
 
 
 class Scanned:
