@@ -10,7 +10,8 @@ is pending on it like on any other that has not been read (see ``scopes``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,7 +32,6 @@ NAMESPACE_WATCH = wide("", "v1", "namespaces")
 BASIC_WATCHES = (BINDING_WATCH, DEFINITION_WATCH, NAMESPACE_WATCH)
 # Most of a cluster's traffic, nobody's workload, and gone within the hour.
 _IGNORED = frozenset((GroupResource("", "events"), GroupResource("events.k8s.io", "events")))
-_NOTHING = WorkspaceTypes({})
 
 # What can be read to the end: the key of a watch, or one of those below. Rows wait for them.
 Scope = tuple[Any, ...]
@@ -86,6 +86,29 @@ class Retyped(NamedTuple):
     stop: tuple[WatchKey, ...] = ()
 
 
+@dataclass(slots=True)
+class _Watches:
+    """The watches that show what a workspace serves, as they were found when asked for.
+
+    They follow from the types alone, and where a type is a workspace's own, from which one it is.
+    """
+
+    by_kind: dict[tuple[GroupResource, str], WatchKey | None] = field(default_factory=dict)
+    # Every kind that is followed, at the version it is read at.
+    followed: tuple[tuple[ServedType, WatchKey], ...] | None = None
+    travelling: tuple[tuple[ServedType, WatchKey], ...] | None = None
+
+
+class _Served(NamedTuple):
+    """What a workspace serves: one for all that serve the same, and nothing of their own."""
+
+    types: WorkspaceTypes
+    watches: _Watches
+
+
+_NOTHING = _Served(WorkspaceTypes({}), _Watches())
+
+
 class Workspaces:
     """What the followed workspaces serve, and the records of everything in them."""
 
@@ -96,13 +119,10 @@ class Workspaces:
         # Whether copies are without effect on this hub; unknown ones might act on it.
         self.copies_are_inert = False
         self._followed: Counter[ClusterName] = Counter()
-        self._types: dict[ClusterName, WorkspaceTypes] = {}
+        self._served: dict[ClusterName, _Served] = {}
         self._records: dict[WatchKey, Records] = {key: Records(key) for key in BASIC_WATCHES}
         self.bindings, self.definitions, self.namespaces = self._records.values()
-        # Watches by kind and version, as they were last found: for each cluster that defines
-        # kinds of its own, and once for all that serve the same.
-        self._found: dict[str | int, dict[tuple[GroupResource, str], WatchKey | None]] = {}
-        self._shared: dict[tuple[bytes, ...], WorkspaceTypes] = {}
+        self._shared: dict[tuple[bytes, ...], _Served] = {}
         self._paths: dict[ClusterName, str] = {}
 
     # -- changing ----------------------------------------------------------------------------
@@ -122,9 +142,8 @@ class Workspaces:
         if self._followed[cluster] > 0:
             return ()
         del self._followed[cluster]
-        self._found.pop(cluster, None)
         self._paths.pop(cluster, None)
-        served = self._types.pop(cluster, _NOTHING).served.values()
+        served = self._served.pop(cluster, _NOTHING).types.served.values()
         return tuple(key for each in served if each.local for key in self._local(cluster, each))
 
     def learn_path(self, cluster: ClusterName, path: str) -> None:
@@ -135,18 +154,17 @@ class Workspaces:
     def forget_types(self) -> None:
         """Have every workspace's kinds derived from the beginning at its next ``retype``."""
         self._shared.clear()
-        self._found.clear()
 
     def retype(self, cluster: ClusterName) -> Retyped | None:
         """Derive what a workspace serves; returns what is different, None when nothing is.
 
         Nothing is derived from a part of what decides about it: ask ``knows_types`` before.
         """
-        old, new = self._types.get(cluster, _NOTHING), self._derived(cluster)
-        if old is new and cluster in self._types:
+        old, derived = self.types(cluster), self._derived(cluster)
+        new = derived.types
+        if old is new and cluster in self._served:
             return None
-        self._types[cluster] = new
-        self._found.pop(cluster, None)
+        self._served[cluster] = _Served(new, _Watches()) if new.local else derived
         changed = frozenset(
             each
             for each in old.served.keys() | new.served.keys() | old.unknown | new.unknown
@@ -155,17 +173,18 @@ class Workspaces:
         )
         return Retyped(changed, *self._watches(cluster, old, new, changed)) if changed else None
 
-    def _derived(self, cluster: ClusterName) -> WorkspaceTypes:
+    def _derived(self, cluster: ClusterName) -> _Served:
         bindings, definitions = _leans(self.bindings, cluster), _leans(self.definitions, cluster)
         key = (*bindings, b"", *definitions)
         known = self._shared.get(key)
         if known is None:
-            known = self._shared[key] = workspace_types(
+            types = workspace_types(
                 self._common or (),
                 map(orjson.loads, bindings),
                 self._schemas() or {},
                 map(orjson.loads, definitions),
             )
+            known = self._shared[key] = _Served(types, _Watches())
         return known
 
     def _watches(
@@ -217,7 +236,7 @@ class Workspaces:
         return self._paths.get(cluster)
 
     def types(self, cluster: ClusterName) -> WorkspaceTypes:
-        return self._types.get(cluster, _NOTHING)
+        return self._served.get(cluster, _NOTHING).types
 
     def served(self, cluster: ClusterName, kind: GroupResource) -> ServedType | None:
         return self.types(cluster).served.get(kind)
@@ -229,9 +248,10 @@ class Workspaces:
         self, cluster: ClusterName, kind: GroupResource, version: str = ""
     ) -> WatchKey | None:
         """Return the watch that shows a workspace's objects of a kind, at a version it serves."""
-        types = self._types.get(cluster, _NOTHING)
-        known = self._found.setdefault(cluster if types.local else id(types), {})
-        key = (kind, version)
+        types, watches = self._served.get(cluster, _NOTHING)
+        if kind not in types.served:
+            return None
+        known, key = watches.by_kind, (kind, version)
         if key not in known:
             known[key] = self._find_watch(cluster, kind, version)
         return known[key]
@@ -259,15 +279,34 @@ class Workspaces:
 
     def followed_types(self, cluster: ClusterName) -> Iterator[tuple[ServedType, Records]]:
         """Yield each kind of a workspace that is followed, with its records."""
-        for kind, served in self.types(cluster).served.items():
-            found = self.records(cluster, kind)
-            if found is not None:
-                yield served, found
+        return self._with_records(self._followed_in(cluster))
 
     def travelling(self, cluster: ClusterName) -> Iterator[tuple[ServedType, Records]]:
         """Yield each kind of a workspace whose objects travel, Namespaces not counted."""
-        for served, found in self.followed_types(cluster):
-            if served.travels and served.group_resource != NAMESPACES:
+        watches = self._served.get(cluster, _NOTHING).watches
+        if watches.travelling is None:
+            watches.travelling = tuple(
+                (served, key)
+                for served, key in self._followed_in(cluster)
+                if served.travels and served.group_resource != NAMESPACES
+            )
+        return self._with_records(watches.travelling)
+
+    def _followed_in(self, cluster: ClusterName) -> tuple[tuple[ServedType, WatchKey], ...]:
+        types, watches = self._served.get(cluster, _NOTHING)
+        if watches.followed is None:
+            found = (
+                (served, self.watch_of(cluster, kind)) for kind, served in types.served.items()
+            )
+            watches.followed = tuple((served, key) for served, key in found if key is not None)
+        return watches.followed
+
+    def _with_records(
+        self, watches: Iterable[tuple[ServedType, WatchKey]]
+    ) -> Iterator[tuple[ServedType, Records]]:
+        for served, key in watches:
+            found = self._records.get(key)
+            if found is not None:
                 yield served, found
 
     def candidates(self, cluster: ClusterName) -> dict[ObjectRef, Mapping[str, str]]:
@@ -289,8 +328,8 @@ class Workspaces:
 
     def knows_types(self, cluster: ClusterName) -> bool:
         """Tell whether every kind of a workspace is understood, given that all was read."""
-        known = self._types.get(cluster)
-        return known is not None and not known.unknown
+        known = self._served.get(cluster)
+        return known is not None and not known.types.unknown
 
     def scopes(
         self, cluster: ClusterName, kind: GroupResource, version: str = ""
@@ -304,10 +343,8 @@ class Workspaces:
         """Yield what must have been read to know everything in a workspace."""
         yield types_scope(cluster)
         yield NAMESPACE_WATCH
-        for kind in self.types(cluster).served:
-            key = self.watch_of(cluster, kind)
-            if key is not None:
-                yield key
+        for _, key in self._followed_in(cluster):
+            yield key
 
 
 class Mailboxes:

@@ -119,6 +119,31 @@ def test_a_bound_type_without_its_schema_is_not_understood(workspaces: Workspace
     assert not workspaces.knows_types("never followed")
 
 
+def test_what_was_found_of_types_that_are_forgotten_is_not_taken_for_that_of_others() -> None:
+    """What is asked while all types are derived anew is about the old ones, which then go."""
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": "example.io", "names": names, "versions": [{"name": "v1", "served": True}]}
+    workspaces = Workspaces(lambda: {("root", "v1.widgets"): {"spec": spec}})
+    workspaces.learn_hub(COMMON, copies_are_inert=True)
+    workspaces.follow("one")
+    bound = {**WIDGETS._asdict(), "schema": {"name": "v1.widgets", "identityHash": "i"}}
+    status = {"apiExportClusterName": "root", "boundResources": [bound]}
+    bindings = [
+        record_of(BINDING_WATCH, _object(f"b{n}", kind="APIBinding", status=status))
+        for n in range(50)
+    ]
+    for _ in range(10):
+        workspaces.forget_types()
+        assert workspaces.watch_of("one", WIDGETS) is None
+        workspaces.retype("one")
+        for binding in bindings:
+            workspaces.bindings.put(binding)
+            workspaces.retype("one")
+            assert workspaces.watch_of("one", WIDGETS) is not None
+            workspaces.bindings.remove(binding)
+            workspaces.retype("one")
+
+
 def test_nothing_is_known_of_the_hub_before_it_has_said_everything() -> None:
     assert not Workspaces(dict).knows_hub
     unread = Workspaces(lambda: None)
