@@ -31,7 +31,16 @@ from typing import Generic, NamedTuple, TypeVar
 
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.objects import Object, revision_of
-from skerry.logic.machinery.plan import Action, Create, Delete, DeleteCollection, Record, Update
+from skerry.logic.machinery.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Patch,
+    Record,
+    Update,
+)
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Outcome
 from skerry.runtime.index import Key, key_of
@@ -114,14 +123,14 @@ class WriteOverlay(Generic[K, V]):
         """Take the server's word that nothing was written."""
         self._ended(key)
 
-    def lost(self, key: K) -> None:
+    def lost(self, key: K, *, unconditional: bool = False) -> None:
         """Say that no answer came: the write may have happened or not.
 
-        Of an object that is known the next write will tell; only one that nobody has seen yet
-        has to be asked for.
+        Of an object that is known the next write will tell, by a Conflict; one that nobody has
+        seen yet has to be asked for, and so has one whose writes are *unconditional*.
         """
         self._in_flight.pop(key, None)
-        if self.get(key) is None:
+        if unconditional or self.get(key) is None:
             self._unresolved[key] = None
 
     # -- reading -----------------------------------------------------------------------------
@@ -147,7 +156,7 @@ class WriteOverlay(Generic[K, V]):
         return bool(self._entries)
 
     def unresolved(self) -> list[K]:
-        """Return the keys of objects that may have been made, though no answer says so."""
+        """Return the keys of objects that may have been written, though no answer says so."""
         return list(self._unresolved)
 
     # -- events ------------------------------------------------------------------------------
@@ -274,7 +283,8 @@ class InformerOverlay:
         if isinstance(error, ApiError) and error.code < 500:
             self._writes.failed(key)
         else:
-            self._writes.lost(key)
+            # A patch names no version: the next one would overwrite what this one did, unseen.
+            self._writes.lost(key, unconditional=isinstance(action, Apply | Patch))
 
     # -- what observers call -----------------------------------------------------------------
 
@@ -298,15 +308,19 @@ class InformerOverlay:
                 yield obj
 
     async def resolve(self, client: Client) -> None:
-        """Read what may have been made though no answer said so. Call it before reading."""
+        """Read what may have been written though no answer said so. Call it before reading."""
         for key in self._writes.unresolved():
-            try:
-                live = await client.for_cluster(key.cluster).get(self.gvr, key.name, key.namespace)
-            except NotFound:
-                self._writes.failed(key)
-            else:
-                self._written(key, live, live)
+            await self.read(client, key)
         self._writes.sweep()
+
+    async def read(self, client: Client, key: Key) -> None:
+        """Read the object at *key* itself, for those who know that the cache is behind."""
+        try:
+            live = await client.for_cluster(key.cluster).get(self.gvr, key.name, key.namespace)
+        except NotFound:
+            self._writes.failed(key)
+        else:
+            self._written(key, live, live)
 
     def take_echo(self, new: Object) -> bool:
         """Tell whether an event that brings *new* is of our own write, or from before it."""
@@ -331,6 +345,25 @@ class InformerOverlay:
             self._writes.deleted(key, uid)
         else:
             self._writes.failed(key)
+
+
+class InformerOverlays:
+    """Several overlays for one ``Executor``: each takes the writes to its own type."""
+
+    def __init__(self, *overlays: InformerOverlay) -> None:
+        self._overlays = overlays
+
+    def begin(self, action: Action) -> None:
+        for each in self._overlays:
+            each.begin(action)
+
+    def done(self, outcome: Outcome) -> None:
+        for each in self._overlays:
+            each.done(outcome)
+
+    def failed(self, action: Action, error: BaseException) -> None:
+        for each in self._overlays:
+            each.failed(action, error)
 
 
 def _content(action: Action) -> Object | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from skerry.kit.ids import IdSource
@@ -43,9 +43,27 @@ class FaultyTransport:
         self.rates = rates or Rates()
         # Every request and when it was made: what a run did, to be compared with another.
         self.steps: list[str] = []
+        # Resources whose watches bring nothing for now, though nothing says that they broke off.
+        self._held: dict[str, asyncio.Event] = {}
+        # Ends of paths of which the next answer to a write is lost.
+        self._losing: set[str] = set()
 
     def heal(self) -> None:
         self.rates = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @contextmanager
+    def behind(self, resource: str) -> Iterator[None]:
+        """Keep back what watches of *resource* would bring while inside."""
+        self._held[resource] = released = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._held[resource]
+            released.set()
+
+    def lose_answer(self, path_end: str) -> None:
+        """Lose the next answer to a write to a path that ends so; what it asks for is done."""
+        self._losing.add(path_end)
 
     async def request(
         self,
@@ -63,7 +81,7 @@ class FaultyTransport:
         if self._happens(self.rates.duplicated):
             await self._delay()
             answer = await self._inner.request(method, path, query, headers, body)
-        if self._happens(self.rates.lost_answer):
+        if self._happens(self.rates.lost_answer) or self._is_losing(method, path):
             raise TransportError("injected: the answer was lost")
         await self._delay()
         return answer
@@ -82,10 +100,15 @@ class FaultyTransport:
         if self._happens(self.rates.lost_request):
             raise TransportError("injected: the request was lost")
         async with self._inner.stream(method, path, query, headers, body) as answer:
-            yield _Breaking(answer, self)
+            yield _Breaking(answer, self, path.rpartition("/")[2])
 
     async def close(self) -> None:
         await self._inner.close()
+
+    def _is_losing(self, method: str, path: str) -> bool:
+        found = {each for each in self._losing if method != "GET" and path.endswith(each)}
+        self._losing -= found
+        return bool(found)
 
     def _note(self, method: str, path: str, query: str, body: bytes) -> None:
         now = asyncio.get_running_loop().time()
@@ -98,8 +121,10 @@ class FaultyTransport:
     def _happens(self, rate: float) -> bool:
         return bool(rate) and self._ids.fraction() < rate
 
-    async def chunks(self, answer: AnswerStream) -> AsyncIterator[bytes]:
+    async def chunks(self, answer: AnswerStream, resource: str) -> AsyncIterator[bytes]:
         async for chunk in answer:
+            while (released := self._held.get(resource)) is not None:
+                await released.wait()
             await self._delay()
             if self._happens(self.rates.broken_stream):
                 yield chunk[: int(len(chunk) * self._ids.fraction())]
@@ -108,11 +133,12 @@ class FaultyTransport:
 
 
 class _Breaking:
-    def __init__(self, answer: AnswerStream, faults: FaultyTransport) -> None:
+    def __init__(self, answer: AnswerStream, faults: FaultyTransport, resource: str) -> None:
         self.status = answer.status
         self.headers = answer.headers
         self._answer = answer
         self._faults = faults
+        self._resource = resource
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._faults.chunks(self._answer)
+        return self._faults.chunks(self._answer, self._resource)

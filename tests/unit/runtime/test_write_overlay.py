@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from skerry.api.errors import Conflict, InternalError
+from skerry.api.errors import Conflict, InternalError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
@@ -22,7 +22,7 @@ from skerry.runtime.execute import Executor
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 from skerry.runtime.transport import TransportError
-from skerry.runtime.write_overlay import InformerOverlay, WriteOverlay
+from skerry.runtime.write_overlay import InformerOverlay, InformerOverlays, WriteOverlay
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.twin import Twin
 
@@ -234,6 +234,16 @@ def test_what_is_lost_of_a_known_object_needs_no_asking() -> None:
     assert overlay.unresolved() == ["b"]
 
 
+def test_what_is_lost_of_a_write_that_names_no_version_is_asked_for() -> None:
+    history = History()
+    overlay = overlay_of(history)
+    history.write("a", State("u", "red"))
+    history.read = 1
+    overlay.begin("a")
+    overlay.lost("a", unconditional=True)
+    assert overlay.unresolved() == ["a"]
+
+
 # -- over an informer, behind an executor --------------------------------------------------------
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -384,6 +394,23 @@ async def test_a_dry_run_and_other_types_leave_no_trace() -> None:
     await lagging.execute(Create(other, {"metadata": {"name": "other"}}, "R"))
     assert lagging.names("red") == []
     assert lagging.overlay.get(Key("", "", "other")) is None
+
+
+@virtual
+async def test_one_executor_notifies_several_overlays_each_of_its_own_type() -> None:
+    lagging = Lagging()
+    await lagging.start()
+    spaces = InformerOverlay(Informer(lagging.client, NAMESPACES, ids=SeededIds(1)))
+    both = InformerOverlays(lagging.overlay, spaces)
+    executor = Executor(lagging.client, "test", overlay=both)
+    other = Create(Target(NAMESPACES, "other"), {"metadata": {"name": "other"}}, "R")
+    await executor.execute(Plan([Create(at("a"), config_map("a", "red"), "R"), other]))
+    assert lagging.names("red") == ["a"]
+    assert spaces.get(Key("", "", "other")) is not None
+    missing = Patch(Target(NAMESPACES, "nobody"), {}, "R")
+    with pytest.raises(NotFound):
+        await executor.execute(Plan([missing]))
+    assert spaces.get(Key("", "", "nobody")) is None
 
 
 @virtual

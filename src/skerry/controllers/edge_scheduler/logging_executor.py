@@ -73,7 +73,14 @@ class LoggingExecutor(Executor):
         *history* records what a plan decides, before it is carried out.
         """
         # What is written before slices is no slice, and nothing for their overlay.
-        self._first = Executor(client, NAME, metrics=metrics, dry_run=dry_run, announce=announce)
+        self._first = Executor(
+            client,
+            NAME,
+            metrics=metrics,
+            dry_run=dry_run,
+            announce=announce,
+            overlay=memory.rollouts.writes if memory.rollouts is not None else None,
+        )
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run, overlay=overlay)
         # We write nothing twice and nothing unknown, so the server need not look for it; and we
         # know what we sent, so it need not send it back.
@@ -105,9 +112,7 @@ class LoggingExecutor(Executor):
         if draft is not None and self._history is not None and not done.first:
             await self._history.send(draft)
         before = plan.before[1:] if plan.finalizes else plan.before
-        written = await self._first.execute(Plan(before, plan.announcements))
-        if self._memory.rollouts is not None:
-            self._memory.rollouts.note(ref, written)
+        await self._first.execute(Plan(before, plan.announcements))
         first, rest = plan.actions[: plan.receivers], plan.actions[plan.receivers :]
         outcomes = done.slices or await super().execute(Plan(first, unordered=True))
         return [*outcomes, *await super().execute(Plan(rest))]

@@ -89,6 +89,8 @@ class Observer:
         if is_being_deleted(obj) and not has_finalizer(obj) and not is_staged(obj):
             return self._released(ref, obj)
         await self.recall(ref)
+        if self._memory.rollouts is not None:
+            await self._memory.rollouts.resolve(ref, self._client)
         unread = Unread(())
         while True:
             # No waiting in here: the index and the caches are read at one moment.

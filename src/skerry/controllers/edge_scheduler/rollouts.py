@@ -16,7 +16,7 @@ from skerry.api.edge import (
     ROLLOUTS,
     edge_placement_ref,
 )
-from skerry.api.objects import Object, revision_of
+from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
 from skerry.controllers.edge_scheduler.rollout_plan import orphan_writes
@@ -28,17 +28,19 @@ from skerry.logic.fleet.rollout.expression import ExpressionError
 from skerry.logic.fleet.rollout.spec import RolloutSpec, read_spec
 from skerry.logic.fleet.rollout.state import (
     OPEN,
+    ROLLED_BACK,
+    ROLLING_BACK,
     Gate,
     Revision,
     state_of,
 )
 from skerry.logic.fleet.rollout.waves import Labels
 from skerry.logic.machinery.conditions import find_condition
-from skerry.logic.machinery.plan import Action, Apply, Patch
-from skerry.runtime.client import cluster_of
-from skerry.runtime.execute import Outcome
-from skerry.runtime.index import Index, Key
+from skerry.logic.machinery.plan import Action
+from skerry.runtime.client import Client, cluster_of
+from skerry.runtime.index import Index, Key, key_of
 from skerry.runtime.informer import Informer
+from skerry.runtime.write_overlay import InformerOverlay, InformerOverlays
 
 BY_PLACEMENT = "placement"
 # Until when content is frozen at a Location with these labels; None where it is not.
@@ -106,27 +108,36 @@ class RolloutState:
         self._now = now
         self._labels = labels
         self._frozen = frozen
-        self._answers: dict[ObjectRef, Object] = {}
+        self._rollouts = InformerOverlay(informers.rollouts)
+        self._revisions = InformerOverlay(
+            informers.revisions, project=lambda _, answer: lean_revision(answer)
+        )
+        # An executor reports its writes here, so that no decision is made on what they changed.
+        self.writes = InformerOverlays(self._rollouts, self._revisions)
         # Specs are compiled once; by the Rollout, with its generation.
         self._specs: dict[ObjectRef, tuple[tuple[str, int], RolloutSpec]] = {}
 
     def rollout(self, ref: ObjectRef) -> Object | None:
         """Return the Rollout of a placement, as newly as it is known."""
-        cached = self._informers.rollouts.index.get(Key(ref.cluster, "", ref.name))
-        answer = self._answers.get(ref)
-        if cached is None or answer is None:
-            return cached
-        if _version(answer) > _version(cached) and _uid(answer) == _uid(cached):
-            return answer
-        del self._answers[ref]
-        return cached
+        return self._rollouts.get(Key(ref.cluster, "", ref.name))
 
-    def note(self, ref: ObjectRef, outcomes: Iterable[Outcome]) -> None:
-        """Remember the answers to writes of a Rollout until the cache has them."""
-        for outcome in outcomes:
-            target = outcome.action.target if isinstance(outcome.action, Apply | Patch) else None
-            if target is not None and target.gvr == ROLLOUTS and outcome.object is not None:
-                self._answers[ref] = outcome.object
+    async def resolve(self, ref: ObjectRef, client: Client) -> None:
+        """Read what the caches may not show yet of what was written about a Rollout.
+
+        That is what was sent and never answered; and the verdict on a revision that failed, where
+        the Rollout says that it did and the revision does not. Whoever led before us wrote both,
+        but each comes by a watch of its own, and one may be far behind the other.
+        """
+        await self._rollouts.resolve(client)
+        await self._revisions.resolve(client)
+        obj = self.rollout(ref)
+        state = state_of((obj or {}).get("status") or {})
+        if state.failure is None or state.phase not in (ROLLING_BACK, ROLLED_BACK):
+            return
+        for held in self._revisions.by(BY_PLACEMENT, (ref.cluster, ref.name)):
+            page = read_page(held)
+            if (page.number, page.page) == (state.failure.revision, 1) and page.verdict != "Bad":
+                await self._revisions.read(client, key_of(held))
 
     def departing(self, observed: Observed) -> frozenset[int]:
         """Return the members of a placement's slices that were let go before, and wait."""
@@ -139,7 +150,6 @@ class RolloutState:
 
     def forget(self, ref: ObjectRef) -> None:
         """Take that a placement is gone."""
-        self._answers.pop(ref, None)
         self._specs.pop(ref, None)
 
     def observe(self, observed: Observed) -> ObservedRollout | None:
@@ -151,7 +161,7 @@ class RolloutState:
         spec, now = self._spec(ref, obj), self._now()
         pages = {
             each.number: (each, held)
-            for held in self._informers.revisions.index.by(BY_PLACEMENT, (ref.cluster, ref.name))
+            for held in self._revisions.by(BY_PLACEMENT, (ref.cluster, ref.name))
             if (each := read_page(held)).page == 1
         }
         newest = latest([each for each, _ in pages.values()])
@@ -272,14 +282,6 @@ class RolloutState:
                     enqueue(ref, "Rollout", ref)
 
         return handle
-
-
-def _uid(obj: Object) -> str:
-    return str(obj["metadata"].get("uid", ""))
-
-
-def _version(obj: Object) -> int:
-    return revision_of(obj["metadata"].get("resourceVersion", ""))
 
 
 def is_one_way(binding: Sequence[Sequence[Any]], base: Sequence[Sequence[Any]]) -> bool:

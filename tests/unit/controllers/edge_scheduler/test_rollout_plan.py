@@ -100,6 +100,59 @@ async def test_a_bad_canary_brings_everything_back_and_stalls() -> None:
 
 
 @virtual
+async def test_a_bad_revision_is_not_given_again_while_its_verdict_is_on_its_way() -> None:
+    async with rolling() as hub:
+        await hub.cut(2)
+        await hub.settle(2)
+        with hub.faults.behind("placementrevisions"):
+            await hub.judge(bad={"e1"})
+            await hub.judge()
+            assert await hub.phase() == "RolledBack"
+            assert (await hub.revisions())["e1"] == 1
+        await hub.settle(2)
+        assert await hub.phase() == "RolledBack"
+
+
+@virtual
+async def test_who_leads_next_asks_for_a_verdict_that_has_not_reached_it() -> None:
+    hub = RolloutHub()
+    name = "edge-scheduler"
+    first, second = hub.standing_by(name), hub.standing_by(name)
+    async with hub.running("shop", "imw"), first as one, second as other:
+        leads = one()
+        await hub.fleet(2)
+        await hub.place(WORKLOAD, "web", equal(env="prod"))
+        await hub.roll_out(waves=CANARY)
+        await hub.cut(1)
+        await hub.settle(2)
+        await hub.judge()
+        await hub.cut(2)
+        await hub.settle(2)
+        with hub.faults.behind("placementrevisions"):
+            await hub.judge(bad={"e1"})
+            await hub.judge()
+            leads.cancel()
+            other()
+            await hub.settle(2)
+            assert await hub.phase() == "RolledBack"
+            assert (await hub.revisions())["e1"] == 1
+
+
+@virtual
+async def test_an_attempt_whose_answer_was_lost_is_not_counted_twice() -> None:
+    async with rolling() as hub:
+        with hub.faults.behind("rollouts"):
+            hub.faults.lose_answer("rollouts/web/status")
+            await hub.cut(2)
+            await hub.settle(0.001)
+            assert (await hub.rollout())["status"]["target"] == 2
+            await hub.cut(3)
+            await hub.settle(2)
+            status = (await hub.rollout())["status"]
+            assert (status["attempt"], status["target"]) == (3, 3)
+
+
+@virtual
 async def test_a_soak_ends_by_itself_and_survives_a_restart() -> None:
     waves = [{"name": "canary", "selector": equal(ring="canary"), "soak": "10m"}]
     hub = RolloutHub()
