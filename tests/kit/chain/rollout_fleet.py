@@ -134,7 +134,7 @@ class Fleet:
             self.revisions,
             self.live,
             self.now,
-            self._elapsed_by_both.since,
+            lambda quiet: self._elapsed_by_both.since(quiet.since, quiet.proven),
             self.wishes,
             frozenset(self.approved),
             self.gate,
@@ -183,6 +183,8 @@ class Fleet:
             for slot, revision in found.newcomers.items():
                 coming[slot].slot, coming[slot].revision = slot, revision
                 self._next_slot = max(self._next_slot, slot + 1)
+        if crash_after < 3:
+            self.crash_scheduler()
         return found
 
     def _judge_revision(self, number: int, verdict: str) -> None:
@@ -223,6 +225,10 @@ class Fleet:
     def crash_judge(self) -> None:
         """Forget everything that is not published."""
         self._judging = Judging(self._elapsed)
+
+    def crash_scheduler(self) -> None:
+        """Forget everything that is in no status."""
+        self._elapsed_by_both = Elapsed(self._wall, lambda: self.seconds)
 
     # -- all together ------------------------------------------------------------------------
 

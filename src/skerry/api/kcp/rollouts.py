@@ -301,6 +301,9 @@ def _wave_status() -> Raw:
             "number": whole("Its number, from 1.", format="int32"),
             "opened": moment("When it opened."),
             "quietSince": moment("Since when it is full and good."),
+            "soakedSeconds": whole(
+                "How much of its soak is proven, whatever becomes of clocks.", format="int32"
+            ),
             "slots": _bitmap("Everybody in the waves up to this one."),
             "badSeen": whole("How many were Bad when it was quiet.", format="int32"),
         },

@@ -55,6 +55,7 @@ from skerry.logic.fleet.placement.slices import Assigned, member, unpacked_membe
 from skerry.logic.fleet.placement.slots import Slots, slots_in
 from skerry.logic.fleet.rollout.advance import advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign
+from skerry.logic.fleet.rollout.clocks import seconds_until_due
 from skerry.logic.fleet.rollout.conditions import NO_PLACEMENT, conditions, counts, invalid
 from skerry.logic.fleet.rollout.departing import depart
 from skerry.logic.fleet.rollout.state import (
@@ -191,7 +192,7 @@ def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
         for each in found.approvals.values()
         if (each.get("status") or {}).get("approved") is True and (spec := each.get("spec") or {})
     )
-    quiet = state.quiet_since
+    known = state.quiet.since
     return Situation(
         found.spec,
         state,
@@ -200,7 +201,7 @@ def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
         found.revisions,
         found.live,
         moment(found.now),
-        lambda since: found.quiet_seconds if since == quiet else 0.0,
+        lambda quiet: found.quiet_seconds if quiet.since == known else 0.0,
         wishes_of(found.object),
         approved,
         found.gate,
@@ -321,12 +322,12 @@ def _again(found: ObservedRollout, state: State) -> float | None:
 
 
 def _soaked_again(found: ObservedRollout, state: State) -> float | None:
-    """Return when a wave will have soaked, if it goes on being quiet."""
-    if state.phase != SOAKING or not state.quiet_since:
+    """Return when a wave will have soaked, or more of it is proven, if it goes on being quiet."""
+    if state.phase != SOAKING or not state.quiet.since:
         return None
-    known = state_of(found.object.get("status") or {}).quiet_since == state.quiet_since
+    known = state_of(found.object.get("status") or {}).quiet.since == state.quiet.since
     passed = found.quiet_seconds if known else 0.0
-    return max(found.spec.wave(state.wave).soak - passed, 0.01)
+    return seconds_until_due(found.spec.wave(state.wave).soak, passed, state.quiet.proven)
 
 
 def orphan_writes(ref: ObjectRef, obj: Object, now: datetime) -> Iterator[Action]:

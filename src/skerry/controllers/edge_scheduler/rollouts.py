@@ -167,7 +167,7 @@ class RolloutState:
         newest = latest([each for each, _ in pages.values()])
         stable = int((obj.get("status") or {}).get("stable") or 0)
         base = pages[stable][1]["binding"] if stable in pages else []
-        quiet = state_of(obj.get("status") or {}).quiet_since
+        quiet = state_of(obj.get("status") or {}).quiet
         labels = {each: self._labels(each.location_ref) for each in observed.destinations}
         ask = self._frozen(ref)
         return ObservedRollout(
@@ -186,7 +186,7 @@ class RolloutState:
             {number: each.name for number, (each, _) in pages.items()},
             newest.number if newest is not None else 0,
             now,
-            self._elapsed.since(quiet) if quiet else 0.0,
+            self._elapsed.since(quiet.since, quiet.proven) if quiet.since else 0.0,
             {
                 each["metadata"]["name"]: each
                 for each in self._informers.approvals.index.by(

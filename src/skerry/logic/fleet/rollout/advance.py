@@ -39,10 +39,12 @@ from pyroaring import BitMap
 
 from skerry.api.kcp.rollouts import Phase
 from skerry.kit.invariant import invariant
+from skerry.logic.fleet.rollout.clocks import provable
 from skerry.logic.fleet.rollout.state import (
     AWAITING,
     COMPLETED,
     MAX_NAMED,
+    NOT_QUIET,
     PAUSED,
     PROGRESSING,
     ROLLED_BACK,
@@ -50,6 +52,7 @@ from skerry.logic.fleet.rollout.state import (
     SETTLING,
     SOAKING,
     Failure,
+    Quiet,
     Revision,
     Situation,
     State,
@@ -253,7 +256,7 @@ def _opened(view: View, state: State, number: int, before: BitMap) -> State:
         wave=number,
         wave_name=wave.name,
         opened=given.now,
-        quiet_since="",
+        quiet=NOT_QUIET,
         members=found.slots,
         bad_seen=0,
     )
@@ -277,7 +280,7 @@ def _passed(view: View) -> State:
             wave=0,
             wave_name="",
             opened="",
-            quiet_since="",
+            quiet=NOT_QUIET,
             members=BitMap(),
             bad_seen=0,
             failure=None,
@@ -310,7 +313,7 @@ def _soak(view: View) -> State:
     return replace(
         view.state,
         phase=SOAKING,
-        quiet_since=view.given.now if view.given.gate.holds else "",
+        quiet=Quiet(view.given.now if view.given.gate.holds else ""),
         bad_seen=len(view.bad),
     )
 
@@ -319,7 +322,7 @@ def _disturbed(view: View) -> bool:
     """Tell whether more are bad than when it began, or the gate opened or closed since."""
     state = view.state
     more = len(view.bad) > state.bad_seen
-    return more or bool(state.quiet_since) != view.given.gate.holds
+    return more or bool(state.quiet.since) != view.given.gate.holds
 
 
 def _disproved(view: View) -> bool:
@@ -328,9 +331,15 @@ def _disproved(view: View) -> bool:
 
 
 def _soaked(view: View) -> bool:
-    since = view.state.quiet_since
+    quiet = view.state.quiet
     soak = view.given.spec.wave(view.state.wave).soak
-    return bool(since) and (not soak or view.given.elapsed(since) >= soak)
+    return bool(quiet.since) and (not soak or view.given.elapsed(quiet) >= soak)
+
+
+def _proven(view: View) -> Quiet:
+    """Return how much of a soak is to be noted: who starts anew counts on from there."""
+    quiet, soak = view.state.quiet, view.given.spec.wave(view.state.wave).soak
+    return quiet._replace(proven=provable(soak, view.given.elapsed(quiet), quiet.proven))
 
 
 def _asks(view: View) -> bool:
@@ -447,7 +456,7 @@ def _entered(state: State, phase: Phase, **more: object) -> State:
         "wave": 0,
         "wave_name": "",
         "opened": "",
-        "quiet_since": "",
+        "quiet": NOT_QUIET,
         "members": BitMap(),
         "bad_seen": 0,
         "in_flight": (),
@@ -474,11 +483,13 @@ TABLE: Final[tuple[Row, ...]] = (
     Row((PROGRESSING,), "the wave holds nobody", _adds_nobody, _passed),
     Row((PROGRESSING,), "the wave is full and good", _full, _soak),
     Row((SOAKING, AWAITING), "too few are good any more", _disproved,
-        lambda view: replace(view.state, phase=PROGRESSING, quiet_since="")),
+        lambda view: replace(view.state, phase=PROGRESSING, quiet=NOT_QUIET)),
     Row((SOAKING,), "it is not quiet, or quiet again", _disturbed, _soak),
     Row((SOAKING,), "quiet for long enough, and approval is asked",
         lambda view: _soaked(view) and _asks(view),
         lambda view: replace(view.state, phase=AWAITING)),
     Row((SOAKING,), "quiet for long enough", _soaked, _passed),
+    Row((SOAKING,), "more of its soak is proven", lambda view: view.state.quiet != _proven(view),
+        lambda view: replace(view.state, quiet=_proven(view))),
     Row((AWAITING,), "it was approved", _approved, _passed),
 )  # fmt: skip

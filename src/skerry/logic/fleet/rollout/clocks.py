@@ -4,6 +4,10 @@ A moment that was written down is known by wall time alone. From when a process 
 seconds that it has seen itself count as well, and the smaller of both is believed. So a clock that
 jumps ahead shortens nothing, and a process that starts again takes what was proven before it for
 proven.
+
+A soak is stricter, because a jump that is followed by a restart would end it: of the time before a
+process met it only what others wrote down of it counts. So it is written down in steps
+(``soak_step``), and a restart loses a step and the time that nobody ran.
 """
 
 from __future__ import annotations
@@ -15,6 +19,27 @@ from typing import Final, NamedTuple
 
 # Moments that are remembered; each costs some hundred bytes.
 _MAX_ANCHORS: Final = 100_000
+
+
+# A soak is written down so many times, but neither more often nor less often than this.
+_STEPS: Final = 10
+_MIN_STEP_SECONDS: Final = 1.0
+_MAX_STEP_SECONDS: Final = 60.0
+
+
+def soak_step(soak: float) -> float:
+    """Return after how many seconds more of a soak is written down."""
+    return min(max(soak / _STEPS, _MIN_STEP_SECONDS), _MAX_STEP_SECONDS)
+
+
+def provable(soak: float, passed: float, proven: int) -> int:
+    """Return how many seconds of a soak to write down; *proven* as long as no step is over."""
+    return int(passed) if passed - proven >= soak_step(soak) else proven
+
+
+def seconds_until_due(soak: float, passed: float, proven: float) -> float:
+    """Return when a soak has to be looked at again: it is over then, or more of it is proven."""
+    return max(min(soak, proven + soak_step(soak)) - passed, 0.01)
 
 
 class _Anchor(NamedTuple):
@@ -32,8 +57,12 @@ class Elapsed:
         self._monotonic = monotonic
         self._anchors: OrderedDict[str, _Anchor] = OrderedDict()
 
-    def since(self, moment: str) -> float:
-        """Return the seconds since *moment*, in RFC 3339; 0 for what is no time."""
+    def since(self, moment: str, proven: float | None = None) -> float:
+        """Return the seconds since *moment*, in RFC 3339; 0 for what is no time.
+
+        *proven*: how many of them count that this process has not seen; without, all that the wall
+        clock says.
+        """
         try:
             then = datetime.fromisoformat(moment)
         except ValueError:
@@ -44,7 +73,7 @@ class Elapsed:
         here = self._monotonic()
         anchor = self._anchors.get(moment)
         if anchor is None:
-            anchor = self._anchors[moment] = _Anchor(passed, here)
+            anchor = self._anchors[moment] = _Anchor(passed if proven is None else proven, here)
             if len(self._anchors) > _MAX_ANCHORS:
                 self._anchors.popitem(last=False)
         return min(passed, anchor.passed + here - anchor.monotonic)

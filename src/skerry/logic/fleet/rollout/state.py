@@ -78,6 +78,19 @@ class Failure:
         }
 
 
+class Quiet(NamedTuple):
+    """Since when a wave is full and good, in RFC 3339, and how many seconds of it are proven.
+
+    Proven is what was seen by a clock that does not jump and was written down since.
+    """
+
+    since: str = ""
+    proven: int = 0
+
+
+NOT_QUIET: Final = Quiet()
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """What was remembered of a rollout."""
@@ -90,7 +103,7 @@ class State:
     wave: int = 0
     wave_name: str = ""
     opened: str = ""
-    quiet_since: str = ""
+    quiet: Quiet = NOT_QUIET
     # Everybody in the waves up to this one, and the Bad that were there when it was quiet.
     members: BitMap = field(default_factory=BitMap)
     bad_seen: int = 0
@@ -115,7 +128,7 @@ def state_of(status: Mapping[str, Any]) -> State:
         int(wave.get("number") or 0),
         wave.get("name") or "",
         wave.get("opened") or "",
-        wave.get("quietSince") or "",
+        Quiet(wave.get("quietSince") or "", int(wave.get("soakedSeconds") or 0)),
         decoded(wave.get("slots")),
         int(wave.get("badSeen") or 0),
         tuple(
@@ -146,7 +159,8 @@ def written(state: State) -> dict[str, Any]:
             "number": state.wave,
             "name": state.wave_name,
             "opened": state.opened or None,
-            "quietSince": state.quiet_since or None,
+            "quietSince": state.quiet.since or None,
+            "soakedSeconds": state.quiet.proven or None,
             "slots": encoded(state.members) or None,
             "badSeen": state.bad_seen or None,
         }
@@ -255,8 +269,8 @@ class Situation:
     # The revision that the workspace's objects are; 0 while none has been cut.
     live: int
     now: str
-    # Seconds that a moment lies back, by both clocks.
-    elapsed: Callable[[str], float]
+    # Seconds that a wave has been quiet, by both clocks.
+    elapsed: Callable[[Quiet], float]
     wishes: Wishes = Wishes()
     approved: frozenset[str] = frozenset()
     gate: Gate = OPEN

@@ -106,6 +106,27 @@ def test_a_clock_that_jumps_ahead_shortens_no_soak() -> None:
     assert (made.phase, at(made, 2)) == ("Soaking", 2)
 
 
+def test_a_jump_and_a_restart_together_shorten_no_soak() -> None:
+    made = fleet(waves=[{"name": "canary", "until": 2, "soak": "100s"}])
+    made.edit()
+    made.run(rounds=5)
+    made.jumped = 3600
+    made.crash_scheduler()
+    made.run(rounds=5)
+    assert (made.phase, at(made, 2)) == ("Soaking", 2)
+
+
+def test_a_restart_loses_no_more_of_a_soak_than_a_tenth() -> None:
+    made = fleet(waves=[{"name": "canary", "until": 2, "soak": "100s"}])
+    made.edit()
+    made.run(rounds=5)
+    assert made.phase == "Soaking"
+    made.run(rounds=79)
+    made.crash_scheduler()
+    made.run(rounds=33)
+    assert at(made, 2) == 10
+
+
 def test_another_bad_one_restarts_the_soak() -> None:
     lenient = {**FAST, "failures": {"above": 1}}
     made = fleet(judge=lenient, waves=[{"name": "canary", "until": 3, "soak": "100s"}])

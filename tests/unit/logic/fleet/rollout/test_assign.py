@@ -160,14 +160,15 @@ class History:
     def check_gates(self, earlier: View, state: State) -> None:
         """Check that a wave that is open no more had its evidence, soak and approval."""
         before, seconds = earlier.state, self.fleet.seconds
-        turn = (state.attempt, state.wave, state.quiet_since)
-        if state.quiet_since:
+        turn = (state.attempt, state.wave, state.quiet.since)
+        if state.quiet.since:
             self.quiet.setdefault(turn, seconds)
         if not before.wave or before.attempt != state.attempt:
             return
         more_bad = len(earlier.bad) > before.bad_seen
         if before.phase == state.phase == "Soaking" and before.wave == state.wave and not more_bad:
-            assert state.quiet_since == before.quiet_since, "soak that was proven is lost"
+            assert state.quiet.since == before.quiet.since, "a soak begins anew"
+            assert state.quiet.proven >= before.quiet.proven, "soak that was proven is lost"
         if before.phase == state.phase or not earlier.members:
             return
         wave, judged = earlier.given.spec.wave(before.wave), earlier.verdicts
@@ -180,7 +181,7 @@ class History:
             return
         is_last = before.wave == earlier.given.spec.last
         assert is_last or judged.good & earlier.members, "a wave was passed without evidence"
-        since = self.quiet.get((before.attempt, before.wave, before.quiet_since), seconds)
+        since = self.quiet.get((before.attempt, before.wave, before.quiet.since), seconds)
         assert seconds - since >= wave.soak, "a wave was passed before it had soaked"
         approved = f"{before.digest}/{before.wave_name}" in self.fleet.approved
         assert approved or not wave.approval, "a wave was passed without its approval"

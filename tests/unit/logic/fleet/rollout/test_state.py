@@ -13,6 +13,7 @@ from skerry.logic.fleet.rollout.spec import RolloutSpec
 from skerry.logic.fleet.rollout.state import (
     Batch,
     Failure,
+    Quiet,
     Situation,
     State,
     Verdicts,
@@ -36,7 +37,7 @@ def test_a_state_comes_back_from_json() -> None:
         2,
         "early",
         "2026-01-01T00:00:00.000Z",
-        "2026-01-01T00:10:00.000Z",
+        Quiet("2026-01-01T00:10:00.000Z", 300),
         BitMap([1, 5]),
         1,
         (Batch("2026-01-01T00:00:00.000Z", BitMap([5])),),
