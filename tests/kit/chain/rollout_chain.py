@@ -11,7 +11,10 @@ from skerry.api.edge import (
     APPLIED,
     HEARTBEAT_LEASE,
     HEARTBEAT_NAMESPACE,
+    PLACEMENT_REVISIONS,
     PROJECTED,
+    REVISION_CONTENTS,
+    ROLLOUTS,
     SYNC_ERROR,
     mailbox_named,
 )
@@ -25,6 +28,7 @@ from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.runtime.client import Client, Selection
 from tests.kit.chain.edge_scheduler_hub import PROVIDER
 from tests.kit.chain.rollout_hub import INVENTORY, RolloutHub
+from tests.kit.chain.written import writes
 
 CHAIN = ("mailbox", "edge-scheduler", "placement-translator", "summarizer")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -69,6 +73,30 @@ class ChainHub(RolloutHub):
             for edge, client in self.mailboxes.items()
             if (await client.list(CONFIG_MAPS, selection)).items
         }
+
+    async def adopted(self) -> str:
+        """Return the text of the revision that the Rollout began with: nobody waits for its soak.
+
+        It is what the workspace said when the first revision was cut, which may be an edit.
+        """
+        contents: dict[str, Object] = {}
+        pages: dict[int, Object] = {}
+        for _, kind, _, _, name, obj in await writes(
+            self.store, REVISION_CONTENTS, PLACEMENT_REVISIONS, ROLLOUTS
+        ):
+            if obj is None:
+                continue
+            if kind == REVISION_CONTENTS.group_resource:
+                contents[name] = obj["content"]
+            elif kind == PLACEMENT_REVISIONS.group_resource:
+                pages[obj["spec"]["number"]] = obj
+            elif number := (obj.get("status") or {}).get("stable"):
+                return next(
+                    str(contents[each["digest"]]["data"]["text"])
+                    for each in pages[number]["spec"]["items"]
+                    if each["resource"] == CONFIG_MAPS.resource
+                )
+        raise AssertionError("the Rollout never began")
 
     @asynccontextmanager
     async def synced(self) -> AsyncIterator[None]:
