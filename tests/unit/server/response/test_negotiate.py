@@ -1,4 +1,4 @@
-"""Which representation an answer takes: the first clause that can be served."""
+"""Which representation an answer takes: the best liked clause that can be served."""
 
 from __future__ import annotations
 
@@ -36,9 +36,24 @@ METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         ("application/json;as=Table;v=v1;g=other.io, */*", Negotiated()),
         ("text/html, application/xhtml+xml, */*;q=0.8", Negotiated()),
         ("application/json;charset", Negotiated()),
+        # What is liked better comes first, then what is more specific, then what is named first.
+        ("application/json;q=0.5, application/yaml", Negotiated(yaml=True)),
+        ("application/json;q=0.5, application/yaml;q=0.9", Negotiated(yaml=True)),
+        ("application/yaml;q=0.9, application/json; q=0.95", Negotiated()),
+        ("application/yaml;q=0.5, application/json;q=0.5", Negotiated(yaml=True)),
+        ("*/*, application/yaml", Negotiated(yaml=True)),
+        ("application/*, application/yaml", Negotiated(yaml=True)),
+        ("application/yaml;q=0.5, */*", Negotiated()),
+        (f"application/json;q=0.9,{TABLE};q=1", Negotiated(shape="table")),
+        ("application/yaml;q=much, application/json;q=0.1", Negotiated()),
+        ("application/yaml;q=nan, application/json;q=0.1", Negotiated()),
+        (
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            Negotiated(shape="metadata"),
+        ),
     ],
 )
-def test_the_first_that_can_be_served(accept: str, wanted: Negotiated) -> None:
+def test_the_best_liked_that_can_be_served(accept: str, wanted: Negotiated) -> None:
     assert negotiate(accept) == wanted
 
 
