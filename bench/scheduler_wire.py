@@ -187,6 +187,8 @@ async def _prepare(server: Server, workload: Workload, size: int) -> None:
         ],
     )
     await _post(server, _NODES, [orjson.dumps(item) for item in nodes(size)])
+    # Without a kubelet nobody finds them ready and takes off what the server tainted them with.
+    await _try(server, [("PUT", f"{_NODES}/{n['metadata']['name']}", n) for n in nodes(size)])
     before, _ = workload.counts(size)
     pods = [
         _created(item, f"node-{index % size}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.kit.text import shortened
+from skerry.kit.text import float_text, shortened
 
 # What of a request a Status repeats. Names of Kubernetes have at most 253 characters; a message is
 # for people, and what does not fit a screen says nothing more.
@@ -145,7 +145,7 @@ def _scalar(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
 def _quoted(text: str) -> str:

@@ -28,7 +28,7 @@ from skerry.server.admission.certificates import CertificateRequests
 from skerry.server.admission.definitions import DefinitionAdmission
 from skerry.server.admission.limits import LimitRanger
 from skerry.server.admission.namespaces import NamespaceLifecycle
-from skerry.server.admission.nodes import NodeRestriction
+from skerry.server.admission.nodes import NodeRestriction, TaintNewNodes
 from skerry.server.admission.operation import Admission, Chain, Validation, Validations
 from skerry.server.admission.pod_security import PodSecurityAdmission
 from skerry.server.admission.pods import (
@@ -110,12 +110,15 @@ _AWAITED = frozenset(
         (_RBAC, "clusterrolebindings"),
     }
 )
+# Kubernetes' name of the rule that needs somebody beside the server who watches nodes.
+TAINT_NODES = "TaintNodesByCondition"
 # Rules that can be left out, by Kubernetes' names; the others keep the server's own data right.
 DISABLEABLE: Mapping[str, type] = {
     "ServiceAccount": ServiceAccountAdmission,
     "Priority": PriorityAdmission,
     "DefaultTolerationSeconds": DefaultTolerations,
     "NodeRestriction": NodeRestriction,
+    TAINT_NODES: TaintNewNodes,
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageProtection,
     "LimitRanger": LimitRanger,
@@ -348,6 +351,7 @@ class ApiServer:
         store = parts.store
         cluster = (
             NodeRestriction(store),
+            TaintNewNodes(),
             DefaultStorageClass(self.storage_classes),
             StorageProtection(),
         )

@@ -24,7 +24,7 @@ from skerry.app.admin_kubeconfig import (
     UserEntry,
     keep_admin_kubeconfig,
 )
-from skerry.app.api_server import ApiServer, Parts
+from skerry.app.api_server import TAINT_NODES, ApiServer, Parts
 from skerry.app.classification import classify_requests
 from skerry.app.core_controllers import embedded_transport, run_core_controllers
 from skerry.app.extension_authentication import ExtensionAuthentication
@@ -307,11 +307,16 @@ def _http_server(settings: ServerSettings, member: ProcessMember | None) -> Http
 
 
 async def plain_assembly(
-    deps: ServerDeps, aggregated: AggregatedApis | None = None
+    deps: ServerDeps, aggregated: AggregatedApis | None = None, *, taints_nodes: bool = False
 ) -> ServerAssembly:
-    """Return a plain Kubernetes API server; *aggregated* is what others serve in its name."""
+    """Return a plain Kubernetes API server; *aggregated* is what others serve in its name.
+
+    *taints_nodes*: somebody takes the taint of new nodes off when they are ready.
+    """
     f = deps
     parts = server_parts(f)
+    if not taints_nodes:
+        parts = replace(parts, disabled_admission=parts.disabled_admission | {TAINT_NODES})
     token_secrets = TokenSecrets(f.store, f.security.tokens, f.authorities.bundle)
     admission = (*parts.admission, token_secrets)
     api = ApiServer(replace(parts, admission=admission, runs_pods=True, aggregated=aggregated))
@@ -351,8 +356,12 @@ async def serve_assembly(deps: ServerDeps) -> ServerAssembly:
 
     servers = AggregatedServers(deps.store, deps.settings.data_dir / "pki", deps.clock)
     aggregated = AggregatedApis(servers)
-    assembly = await plain_assembly(deps, aggregated)
-    api, clock, settings = assembly.api, deps.clock, deps.settings
+    settings = deps.settings
+    # The node lifecycle controller is not among the core ones. A server without any controllers
+    # has others beside it, as kube-apiserver has.
+    taints_nodes = settings.controllers != "core"
+    assembly = await plain_assembly(deps, aggregated, taints_nodes=taints_nodes)
+    api, clock = assembly.api, deps.clock
     assembly.beside.append(await classify_requests(api, deps.observability.flow.classes, clock))
     own = embedded_transport(api, User("system:apiserver", groups=("system:masters",)))
     client = Client(own, user_agent="skerry/apiserver", clock=clock)

@@ -1,6 +1,16 @@
-"""Text of unknown length or content: cut to a stated one, put in one line, read as a number."""
+"""Text of unknown length or content: cut to a stated one, put in one line, read as a number.
+
+And a number as text, the way other programs write it.
+"""
 
 from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Final
+
+# Go writes an exponent when there are more digits than this before the point.
+_POINT_DIGITS: Final = 6
 
 
 def shortened(text: str, limit: int) -> str:
@@ -34,3 +44,19 @@ def whole_number(text: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
         return None
     return int(text)
+
+
+def float_text(value: float) -> str:
+    """Return a number as Go's ``%g`` and ``%v`` write it: ``1``, ``1e+06``, ``+Inf``.
+
+    The digits are those of Python, which writes the exponent later (``1e+16``), keeps the point of
+    whole numbers and has its own names for what is no number.
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    digits, exponent = f"{Decimal(repr(value)).normalize():e}".split("e")
+    if value and not -4 <= int(exponent) < _POINT_DIGITS:
+        return f"{digits}e{int(exponent):+03d}"
+    return repr(value).removesuffix(".0")

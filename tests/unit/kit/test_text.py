@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.kit.text import one_line, shortened
+from skerry.kit.text import float_text, one_line, shortened
 
 
 def test_long_text_is_cut_and_says_how_much_is_left_out() -> None:
@@ -22,3 +23,39 @@ def test_one_line_has_no_control_characters_and_single_spaces(text: str) -> None
     assert made.isprintable()
     assert "  " not in made
     assert one_line(made) == made
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (1.0, "1"),
+        (-2.0, "-2"),
+        (1.5, "1.5"),
+        (1 / 3, "0.3333333333333333"),
+        (100000.0, "100000"),
+        (999999.5, "999999.5"),
+        (1000000.0, "1e+06"),
+        (1234567.5, "1.2345675e+06"),
+        (1e15, "1e+15"),
+        (1e21, "1e+21"),
+        (-1.5e300, "-1.5e+300"),
+        (0.0001, "0.0001"),
+        (0.000123, "0.000123"),
+        (0.00001, "1e-05"),
+        (5e-324, "5e-324"),
+        (float("inf"), "+Inf"),
+        (float("-inf"), "-Inf"),
+        (float("nan"), "NaN"),
+        (10, "10"),
+        (1000000, "1e+06"),
+    ],
+)
+def test_floats_are_written_as_go_writes_them(value: float, text: str) -> None:
+    assert float_text(value) == text
+
+
+@given(st.floats(allow_nan=False))
+def test_what_is_written_reads_as_the_same_number(value: float) -> None:
+    assert float(float_text(value)) == value

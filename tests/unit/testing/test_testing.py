@@ -7,7 +7,7 @@ import sys
 import threading
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import kubernetes
 import pytest
@@ -114,3 +114,12 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     ):
         pass
     assert "cannot keep data in" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize(("controllers", "tainted"), [("none", True), ("core", False)])
+def test_new_nodes_are_tainted_where_somebody_may_take_the_taint_off(
+    controllers: Literal["none", "core"], tainted: bool
+) -> None:
+    with api_server(controllers=controllers) as server:
+        made = core(server).create_node({"metadata": {"name": "n"}})
+    assert bool(made.spec.taints) == tainted

@@ -1,5 +1,7 @@
 """What kubelets may write: their own node and its pods (Kubernetes' NodeRestriction).
 
+And what a new node has of the server: a taint until it is known to be ready.
+
 A node that was broken into must not be able to draw pods to itself, to pose as another, or to read
 by way of a pod of its own making what none of its pods needs.
 """
@@ -42,6 +44,25 @@ _REFERRED = (
     ("persistentvolumeclaims", "persistentvolumeclaims"),
 )
 _LEASES = "kube-node-lease"
+_NODES = ("", "nodes")
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+class TaintNewNodes:
+    """Keeps pods off a new node until somebody has seen that it is ready, and takes the taint off.
+
+    That somebody is the node lifecycle controller, or kube-controller-manager.
+    """
+
+    TYPES: ClassVar = frozenset({_NODES})
+
+    async def admit(self, operation: Operation) -> None:
+        if operation.verb != "CREATE" or operation.subresource:
+            return
+        spec = operation.obj.setdefault("spec", {})
+        taints = spec.setdefault("taints", [])
+        if not any(_NOT_READY.items() <= taint.items() for taint in taints):
+            taints.append(dict(_NOT_READY))
 
 
 class NodeRestriction:

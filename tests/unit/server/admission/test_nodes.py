@@ -1,4 +1,4 @@
-"""What kubelets may write; the sentences are those that kube-apiserver 1.32 answered."""
+"""What kubelets may write, and the taint of new nodes; sentences as kube-apiserver 1.32 answered."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ def pod(name: str, node: str = "n1", annotations: Any = None, **spec: Any) -> An
     containers = [{"name": "c", "image": "i"}]
     metadata = {"name": name, **({"annotations": annotations} if annotations else {})}
     return {"metadata": metadata, "spec": {"nodeName": node, "containers": containers, **spec}}
+
+
+def node(name: str, *taints: Any) -> Any:
+    return {"metadata": {"name": name}, "spec": {"taints": list(taints)}}
 
 
 async def asked(
@@ -129,3 +133,16 @@ async def test_a_kubelet_writes_sizes_of_claims_and_its_own_lease(server: Server
     text = "can only access node lease with the same name as the requesting node"
     answer = await asked(server, "POST", leases, {"metadata": {"name": "n2"}})
     assert answer == (403, f'leases.coordination.k8s.io "n2" is forbidden: {text}')
+
+
+async def test_a_new_node_is_tainted_once_until_somebody_finds_it_ready(server: Server) -> None:
+    own = {"key": "gpu", "effect": "NoSchedule"}
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    made = (await server.create(NODES, node("a", own))).body
+    assert made["spec"]["taints"] == [own, taint]
+    dated = {**taint, "timeAdded": "2026-01-01T00:00:00Z"}
+    made = (await server.create(NODES, node("b", dated))).body
+    assert made["spec"]["taints"] == [dated]
+    del made["spec"]["taints"]
+    reply = await server.put(f"{NODES}/b", made)
+    assert "taints" not in reply.body["spec"]

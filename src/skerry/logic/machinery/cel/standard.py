@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from skerry.kit.text import float_text
 from skerry.logic.machinery.cel.functions import copying, declare, parsing, reading
 from skerry.logic.machinery.cel.typed import PATTERN_COST, READ_COST, Scope, charge
 from skerry.logic.machinery.cel.types import CelType
@@ -342,7 +343,7 @@ def to_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        return float_text(value)
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from skerry.api.objects import Object
+from skerry.kit.text import float_text
 from skerry.logic.machinery.crd import jsonpath
 from skerry.logic.machinery.crd.definition import mapping, sequence, text
 from skerry.logic.machinery.jsonpath import JSONPathError
@@ -73,11 +74,11 @@ def _nothing(_: Any, __: datetime) -> Any:
 
 
 def plain_text(value: Any) -> str:
-    """Return a JSON value as Go prints it: strings bare, whole floats without a point."""
+    """Return a JSON value as Go prints it: strings bare, floats as ``%v`` has them."""
     if isinstance(value, str):
         return value
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float):
+        return float_text(value)
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 

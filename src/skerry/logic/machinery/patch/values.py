@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skerry.kit.text import float_text
+
 
 def equal(left: Any, right: Any) -> bool:
     """Tell whether two JSON values are the same value.
@@ -61,4 +63,4 @@ def go_text(value: Any) -> str:
         return "map[" + " ".join(f"{k}:{go_text(v)}" for k, v in sorted(value.items())) + "]"
     if isinstance(value, list):
         return "[" + " ".join(map(go_text, value)) + "]"
-    return str(value)
+    return float_text(value) if isinstance(value, float) else str(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from skerry.api.errors import FieldError
 from skerry.api.schema import Schema
+from skerry.kit.text import float_text
 from skerry.logic.machinery.schema import formats, patterns
 from skerry.logic.machinery.schema.findings import (
     Finding,
@@ -103,16 +104,15 @@ def _range(schema: Schema) -> Check:
     return check
 
 
-def _plain(number: float) -> str:
-    """Return a number as Go's %v prints it: no ``.0`` on whole ones."""
-    return str(int(number)) if float(number).is_integer() else repr(number)
+def _limit_text(limit: float, value: float) -> str:
+    """Return a limit as Go prints it: of the type that the value has which is held against it."""
+    return str(int(limit)) if isinstance(value, int) and limit == int(limit) else float_text(limit)
 
 
 def _multiple(factor: float) -> Check:
-    text = f"should be a multiple of {_plain(factor)}"
-
     def check(value: Any, path: Path, found: list[Finding]) -> None:
         if not _divides(factor, value):
+            text = f"should be a multiple of {_limit_text(factor, value)}"
             found.append(invalid(path, value, text))
 
     return check
@@ -126,21 +126,21 @@ def _divides(factor: float, value: float) -> bool:
 
 
 def _maximum(maximum: float, exclusive: bool) -> Check:
-    text = f"should be less than {'' if exclusive else 'or equal to '}{_plain(maximum)}"
+    text = f"should be less than {'' if exclusive else 'or equal to '}"
 
     def check(value: Any, path: Path, found: list[Finding]) -> None:
         if value > maximum or (exclusive and value == maximum):
-            found.append(invalid(path, value, text))
+            found.append(invalid(path, value, text + _limit_text(maximum, value)))
 
     return check
 
 
 def _minimum(least: float, exclusive: bool) -> Check:
-    text = f"should be greater than {'' if exclusive else 'or equal to '}{_plain(least)}"
+    text = f"should be greater than {'' if exclusive else 'or equal to '}"
 
     def check(value: Any, path: Path, found: list[Finding]) -> None:
         if value < least or (exclusive and value == least):
-            found.append(invalid(path, value, text))
+            found.append(invalid(path, value, text + _limit_text(least, value)))
 
     return check
 

@@ -117,7 +117,15 @@ def test_numbers_survive_being_written(number: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(True, "true"), (False, "false"), (1.0, "1"), (1.5, "1.5"), (b"a", "a"), (7, "7")],
+    [
+        (True, "true"),
+        (False, "false"),
+        (1.0, "1"),
+        (1.5, "1.5"),
+        (1000000.0, "1e+06"),
+        (b"a", "a"),
+        (7, "7"),
+    ],
 )
 def test_values_as_text(value: object, text: str) -> None:
     assert to_string(value) == text

@@ -63,4 +63,4 @@ def test_a_column_without_a_description_names_its_path() -> None:
 
 
 def test_whole_floats_have_no_point() -> None:
-    assert [plain_text(2.0), plain_text(2.5), plain_text(None)] == ["2", "2.5", "null"]
+    assert [plain_text(2.0), plain_text(2.5e6), plain_text(None)] == ["2", "2.5e+06", "null"]

@@ -47,6 +47,7 @@ def test_every_value_equals_itself(value: Any) -> None:
         ("a", "string", "string", "a"),
         (1, "number", "int64", "1"),
         (1.5, "number", "float64", "1.5"),
+        (2e6, "number", "float64", "2e+06"),
         ([1, "a"], "array", "[]interface {}", "[1 a]"),
         ({"b": 1, "a": None}, "object", "map[string]interface {}", "map[a:<nil> b:1]"),
     ],

@@ -67,6 +67,17 @@ def errors(raw: dict[str, Any], value: Any) -> list[str]:
             11,
             "x: Invalid value: 11: x in body should be less than or equal to 10",
         ),
+        # The limit is written as what it is held against: a whole number, or one with a fraction.
+        (
+            {"type": "integer", "maximum": 2000000},
+            2000001,
+            "x: Invalid value: 2000001: x in body should be less than or equal to 2000000",
+        ),
+        (
+            {"type": "number", "maximum": 2000000},
+            2000000.5,
+            "x: Invalid value: 2.0000005e+06: x in body should be less than or equal to 2e+06",
+        ),
         (
             {"type": "integer", "maximum": 10, "exclusiveMaximum": True},
             10,
