@@ -1,4 +1,4 @@
-"""What kubelets may write, and the taint of new nodes; sentences as kube-apiserver 1.32 answered."""
+"""What kubelets may write, and what taints a new node; sentences of kube-apiserver 1.32."""
 
 from __future__ import annotations
 
