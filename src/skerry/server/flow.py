@@ -2,7 +2,8 @@
 
 Reading and changing requests have a lane each, so that a flood of one leaves the other be; requests
 without credentials have a small one of their own. In a lane a
-principal may hold a share of the seats, and a workspace's principals together no more. Everybody
+principal may hold a share of the seats, and a workspace's principals together no more; where
+requests fall to FlowSchemas, their priority level limits them as well. Everybody
 is counted by the name that is unique on the hub: ServiceAccounts of equal name in two workspaces
 are two.
 
@@ -30,6 +31,7 @@ from skerry.server.accounts import Accounts, AccountSettings
 from skerry.server.flow_classes import FlowClasses
 from skerry.server.http.message import Headers, Sender
 from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add
+from skerry.server.priority_levels import SeatOfBoth
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 
@@ -105,7 +107,7 @@ class FairFlow:
         self._accounts = Accounts(self.settings.accounts)
         self._strangers = Accounts(self.settings.anonymous_accounts)
         # Which FlowSchema requests fall to; of none, unless they are followed.
-        self.classes = FlowClasses()
+        self.classes = FlowClasses(self.settings.reading.seats + self.settings.mutating.seats)
         # Addresses that sent much that does not hold, and "system:unauthenticated".
         self.suspects: Collection[str] = self._strangers.over
         self._watches: dict[str, int] = {}
@@ -122,7 +124,10 @@ class FairFlow:
             lane = self.reading if info.verb in _READING else self.mutating
             accounts = self._accounts
             principal = user.principal if user.home else user.name
-        seat = Seat(lane, principal, user.home)
+        seat: Seat | SeatOfBoth = Seat(lane, principal, user.home)
+        found = self.classes.of(info, user)
+        if found is not None and found.lane is not None:
+            seat = SeatOfBoth(found.lane, found.flow(info, user), seat)
         if accounts.over:
             delay = self._delay(accounts, principal, user)
             if delay:
@@ -168,7 +173,7 @@ class FairFlow:
 
     @asynccontextmanager
     async def _later(
-        self, seat: Seat, lane: Lane, principal: str, delay: float
+        self, seat: Seat | SeatOfBoth, lane: Lane, principal: str, delay: float
     ) -> AsyncIterator[None]:
         """Wait for the account of *principal*, then for a seat."""
         if delay > self.settings.max_wait or self._delayed.get(principal, 0) >= _MAX_DELAYED:

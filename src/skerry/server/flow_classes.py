@@ -1,9 +1,9 @@
 """FlowSchemas and PriorityLevelConfigurations, as far as a server acts on them.
 
 Every request falls to a FlowSchema, which its answer names by UID, as kube-apiserver's do; how
-many fell to each is counted. Seats are given by other rules (``flow``), so a priority level limits
-nothing here. FlowSchemas say whether the level they refer to exists, and what every server is born
-with comes back when it is deleted.
+many fell to each is counted. Its priority level limits how many run at once (``priority_levels``),
+besides the rules that share seats out between users (``flow``). FlowSchemas say whether the level
+they refer to exists, and what every server is born with comes back when it is deleted.
 
 A server that follows no such objects names none, at the cost of one question a request.
 """
@@ -11,7 +11,6 @@ A server that follows no such objects names none, at the cost of one question a 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Mapping
 
 from skerry.api.keys import PLAIN, ObjectKey, type_prefix
@@ -26,15 +25,17 @@ from skerry.logic.machinery.flow_schemas import (
     SCHEMAS,
     Asked,
     dangling,
+    distinguisher,
     in_order,
     level_name,
     matching,
     names_namespaces,
-    nominal_shares,
+    nominal_seats,
 )
 from skerry.server.change import Change
 from skerry.server.codec import decode, encode
 from skerry.server.http.message import Headers
+from skerry.server.priority_levels import LevelLane, PriorityLevels
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
@@ -50,11 +51,13 @@ _MAX_REMEMBERED = 10_000
 
 
 class FlowClass:
-    """A FlowSchema with its level, and how many requests fell to it."""
+    """A FlowSchema with its level and the seats of that, and how many requests fell to it."""
 
-    __slots__ = ("dispatched", "headers", "names")
+    __slots__ = ("_distinguisher", "dispatched", "headers", "lane", "names")
 
-    def __init__(self, schema: Object, level: Object) -> None:
+    def __init__(self, schema: Object, level: Object, lane: LevelLane | None) -> None:
+        self._distinguisher = distinguisher(schema)
+        self.lane = lane
         self.names = (str(level["metadata"]["name"]), str(schema["metadata"]["name"]))
         self.headers: Headers = (
             (SCHEMA_HEADER, str(schema["metadata"]["uid"])),
@@ -62,11 +65,23 @@ class FlowClass:
         )
         self.dispatched = 0
 
+    def flow(self, info: RequestInfo, user: User) -> str:
+        """Return the flow that a request belongs to; flows take turns in their level."""
+        name = self.names[1]
+        if self._distinguisher == "ByUser":
+            return f"{name}/{user.name}"
+        return f"{name}/{info.namespace}" if self._distinguisher == "ByNamespace" else name
+
 
 class FlowClasses:
-    """The FlowSchemas of a server; without ``follow`` there are none."""
+    """The FlowSchemas of a server; without ``follow`` there are none.
 
-    def __init__(self) -> None:
+    *seats* is how many requests the server runs at once, which priority levels have shares of.
+    """
+
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
+        self.priority_levels = PriorityLevels(seats)
         self._schemas: dict[str, Object] = {}
         self._levels: dict[str, Object] = {}
         self._order: list[Object] = []
@@ -86,8 +101,16 @@ class FlowClasses:
 
     def headers(self, info: RequestInfo, user: User) -> Headers:
         """Return the headers that say what a request falls to, and count it there."""
-        if not self._order or info.subresource in _LASTING:
+        found = self.of(info, user)
+        if found is None:
             return ()
+        found.dispatched += 1
+        return found.headers
+
+    def of(self, info: RequestInfo, user: User) -> FlowClass | None:
+        """Return what a request falls to; None of what is not classified."""
+        if not self._order or info.subresource in _LASTING:
+            return None
         if info.is_resource:
             namespace = info.namespace if self._by_namespace or not info.namespace else "*"
             key: tuple[object, ...] = (
@@ -97,23 +120,18 @@ class FlowClasses:
         else:
             key = (user.name, user.groups, info.verb, info.path)
         try:
-            found = self._known[key]
+            return self._known[key]
         except KeyError:
-            found = self._classified(key, info, user)
-        if found is None:
-            return ()
-        found.dispatched += 1
-        return found.headers
+            return self._classified(key, info, user)
 
     def dispatched(self) -> Mapping[tuple[str, ...], float]:
         """Return how many requests fell to each FlowSchema, by level and schema."""
         return {found.names: found.dispatched for found in self._classes.values()}
 
-    def nominal_seats(self, seats: int) -> Mapping[tuple[str, ...], float]:
-        """Return how many of *seats* each priority level's shares stand for."""
-        shares = {name: nominal_shares(level) for name, level in self._levels.items()}
-        total = sum(shares.values()) or 1
-        return {(name,): math.ceil(seats * share / total) for name, share in shares.items()}
+    def nominal_seats(self) -> Mapping[tuple[str, ...], float]:
+        """Return how many seats each priority level's shares stand for."""
+        seats = nominal_seats(self._levels, self._seats)
+        return {(name,): count for name, count in seats.items()}
 
     def _classified(
         self, key: tuple[object, ...], info: RequestInfo, user: User
@@ -159,8 +177,10 @@ class FlowClasses:
         self._order = in_order(self._schemas.values(), self._levels)
         self._by_namespace = names_namespaces(self._order)
         self._classes = {}
+        self.priority_levels.settle(self._levels)
         for schema in self._order:
-            found = FlowClass(schema, self._levels[level_name(schema)])
+            level = level_name(schema)
+            found = FlowClass(schema, self._levels[level], self.priority_levels.lane(level))
             name = found.names[1]
             if name in before:
                 found.dispatched = before[name].dispatched

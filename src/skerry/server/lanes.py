@@ -66,10 +66,7 @@ class Lane:
     """Seats of one kind of request, and who waits for them."""
 
     def __init__(self, settings: LaneSettings) -> None:
-        self._settings = settings
-        self._seats = settings.seats
-        self._per_principal = max(1, int(settings.seats * settings.share))
-        self._per_workspace = max(1, int(settings.seats * settings.workspace_share))
+        self.resize(settings)
         self.in_flight = 0
         self.waiting = 0
         self.rejected = 0
@@ -79,6 +76,17 @@ class Lane:
         self._queues: dict[str, tuple[str, deque[asyncio.Future[None]]]] = {}
         self._waiting_by_workspace: dict[str, int] = {}
 
+    def resize(self, settings: LaneSettings) -> None:
+        """Set how large it is from now on; who has a seat keeps it."""
+        self._settings = settings
+        self._seats = settings.seats
+        self._per_principal = max(1, int(settings.seats * settings.share))
+        self._per_workspace = max(1, int(settings.seats * settings.workspace_share))
+
+    def has_room(self) -> bool:
+        """Tell whether there is a seat for somebody."""
+        return self.in_flight < self._seats
+
     def take(self, principal: str, workspace: str = "") -> Awaitable[None]:
         """Take a seat, waiting if need be; raises TooManyRequests.
 
@@ -86,7 +94,7 @@ class Lane:
         """
         held = self._held.get(principal, 0)
         if (
-            self.in_flight < self._seats
+            self.has_room()
             and held < self._per_principal
             and principal not in self._queues
             and not (workspace and self._is_full(workspace))
@@ -108,7 +116,7 @@ class Lane:
         if workspace:
             add(self._held_by_workspace, workspace, -1)
         if self._queues:
-            self._pass_on()
+            self.pass_on()
 
     async def _wait(self, principal: str, workspace: str) -> None:
         _, queue = self._queues.setdefault(principal, (workspace, deque()))
@@ -151,7 +159,7 @@ class Lane:
             if not entry[1]:
                 del self._queues[principal]
 
-    def _pass_on(self) -> None:
+    def pass_on(self) -> None:
         """Hand free seats to waiting principals, one each in turn."""
         for principal in self._next_principals():
             workspace, queue = self._queues.pop(principal)
@@ -166,7 +174,7 @@ class Lane:
                 turn.set_result(None)
 
     def _next_principals(self) -> Iterator[str]:
-        while self.in_flight < self._seats:
+        while self.has_room():
             principal = next(
                 (
                     name

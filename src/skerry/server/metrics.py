@@ -156,6 +156,7 @@ class ServerMetrics:
                 ("readOnly",): flow.reading.rejected,
                 ("mutating",): flow.mutating.rejected,
                 ("anonymous",): flow.anonymous.rejected,
+                ("priorityLevel",): flow.classes.priority_levels.rejected,
             },
         )
         self._register_flow_classes(registry, flow)
@@ -177,7 +178,7 @@ class ServerMetrics:
         )
 
     def _register_flow_classes(self, registry: CollectorRegistry, flow: FairFlow) -> None:
-        classes, settings = flow.classes, flow.settings
+        classes = flow.classes
         Reading(
             registry,
             "apiserver_flowcontrol_dispatched_requests_total",
@@ -185,13 +186,12 @@ class ServerMetrics:
             ("priority_level", "flow_schema"),
             classes.dispatched,
         )
-        seats = settings.reading.seats + settings.mutating.seats
         Reading(
             registry,
             "apiserver_flowcontrol_nominal_limit_seats",
             "Seats that each priority level's shares stand for.",
             ("priority_level",),
-            lambda: classes.nominal_seats(seats),
+            classes.nominal_seats,
         )
 
     def register_process(self) -> None:

@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
+from skerry.api.errors import TooManyRequests
 from skerry.app.api_server import ApiServer
 from skerry.app.classification import classify_requests
 from skerry.kit.clock import LoopClock
 from skerry.server.flow import FairFlow
-from skerry.server.flow_classes import LEVEL_HEADER, SCHEMA_HEADER, FlowClasses
+from skerry.server.flow_classes import LEVEL_HEADER, SCHEMA_HEADER, FlowClass, FlowClasses
 from skerry.server.request.info import request_info
 from skerry.server.user import User
 from tests.kit.server.harness import Server, serving
@@ -23,8 +26,8 @@ _ANN = User("ann", groups=("system:authenticated",))
 
 
 @asynccontextmanager
-async def _classifying() -> AsyncIterator[tuple[Server, FlowClasses]]:
-    classes = FairFlow().classes
+async def _classifying(flow: FairFlow | None = None) -> AsyncIterator[tuple[Server, FlowClasses]]:
+    classes = (flow or FairFlow()).classes
     chores: list[Chore] = []
 
     async def follow(api: ApiServer) -> None:
@@ -66,14 +69,14 @@ async def test_headers_carry_the_uids_of_schema_and_level() -> None:
         counted = classes.dispatched()
         assert counted["global-default", "global-default"] == 1
         assert counted["exempt", "exempt"] == 0
-        assert classes.nominal_seats(600)[("workload-low",)] == 245
+        assert classes.nominal_seats()[("workload-low",)] == 245
 
 
 async def test_what_lasts_and_what_nobody_follows_has_no_class() -> None:
     async with _classifying() as (_, classes):
         assert _asks(classes, "GET", "/api/v1/namespaces/a/pods/p/log") == {}
         assert _asks(classes, "GET", "/version", User("nobody")) == {}
-        assert _asks(FlowClasses(), "GET", "/version") == {}
+        assert _asks(FlowClasses(600), "GET", "/version") == {}
 
 
 async def test_a_new_schema_counts_from_the_answer_to_its_create_on() -> None:
@@ -85,6 +88,40 @@ async def test_a_new_schema_counts_from_the_answer_to_its_create_on() -> None:
         assert _asks(classes, "GET", "/api/v1/namespaces/b/pods/p") == before
         await server.delete(f"{_SCHEMAS}/pods-of-ann")
         assert _asks(classes, "GET", path) == before
+
+
+async def test_a_level_limits_the_requests_that_fall_to_it_and_no_others() -> None:
+    flow = FairFlow()
+    async with _classifying(flow) as (server, classes):
+        limited = {
+            "nominalConcurrencyShares": 0,
+            "borrowingLimitPercent": 0,
+            "limitResponse": {"type": "Reject"},
+        }
+        spec = {"type": "Limited", "limited": limited}
+        await server.create(_LEVELS, {"metadata": {"name": "none"}, "spec": spec})
+        await server.create(_SCHEMAS, _schema("pods-of-ann", "none"))
+        limit, other = (
+            request_info("GET", f"/api/v1/namespaces/{name}/pods/p", {}, "") for name in "ab"
+        )
+        with pytest.raises(TooManyRequests):
+            async with flow.admitted(limit, _ANN):
+                raise AssertionError("its level has no seat")
+        async with flow.admitted(other, _ANN), flow.admitted(limit, User("bob", _ANN.groups)):
+            assert classes.of(limit, _ANN) is not classes.of(other, _ANN)
+
+
+@pytest.mark.parametrize(
+    ("method", "flow"),
+    [({}, "s"), ({"type": "ByUser"}, "s/ann"), ({"type": "ByNamespace"}, "s/a")],
+)
+def test_flows_are_told_apart_as_their_schema_says(method: dict[str, str], flow: str) -> None:
+    schema = _schema("s", "l")
+    schema["metadata"]["uid"] = "1"
+    schema["spec"]["distinguisherMethod"] = method
+    info = request_info("GET", "/api/v1/namespaces/a/pods/p", {}, "")
+    level = {"metadata": {"name": "l", "uid": "2"}}
+    assert FlowClass(schema, level, None).flow(info, _ANN) == flow
 
 
 async def _dangling(server: Server, name: str, status: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ request of a user falls to one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,11 +45,63 @@ def level_name(schema: Raw) -> str:
     return str((spec.get("priorityLevelConfiguration") or {}).get("name") or "")
 
 
-def nominal_shares(level: Raw) -> int:
-    """Return the concurrency shares of a PriorityLevelConfiguration."""
+@dataclass(frozen=True, slots=True)
+class LevelLimits:
+    """What a PriorityLevelConfiguration lends and borrows, and how many requests wait there.
+
+    ``queue`` is of one flow, ``max_waiting`` of all of them; both are 0 where nobody waits.
+    """
+
+    lendable_percent: int = 0
+    borrowing_percent: int | None = None
+    queue: int = 0
+    max_waiting: int = 0
+
+    def lendable(self, nominal: int) -> int:
+        """Return how many of its seats others may borrow while they are idle."""
+        return round(nominal * self.lendable_percent / 100)
+
+    def borrowed(self, nominal: int, most: int) -> int:
+        """Return how many seats it may borrow; *most* where it says no limit."""
+        percent = self.borrowing_percent
+        return most if percent is None else round(nominal * percent / 100)
+
+
+def level_limits(level: Raw) -> LevelLimits | None:
+    """Return the limits of a PriorityLevelConfiguration; None of one that is exempt."""
+    spec = level.get("spec") or {}
+    if spec.get("type") != "Limited":
+        return None
+    limited = spec.get("limited") or {}
+    response = limited.get("limitResponse") or {}
+    queuing = (response.get("queuing") or {}) if response.get("type") == "Queue" else {}
+    length = int(queuing.get("queueLengthLimit") or 0)
+    borrowing = limited.get("borrowingLimitPercent")
+    return LevelLimits(
+        int(limited.get("lendablePercent") or 0),
+        None if borrowing is None else int(borrowing),
+        # A flow is dealt a hand of the queues.
+        length * int(queuing.get("handSize") or 0),
+        length * int(queuing.get("queues") or 0),
+    )
+
+
+def nominal_seats(levels: Mapping[str, Raw], seats: int) -> dict[str, int]:
+    """Return how many of *seats* the shares of each level stand for."""
+    shares = {name: _nominal_shares(level) for name, level in levels.items()}
+    total = sum(shares.values()) or 1
+    return {name: math.ceil(seats * share / total) for name, share in shares.items()}
+
+
+def _nominal_shares(level: Raw) -> int:
     spec = level.get("spec") or {}
     limits = spec.get("limited") or spec.get("exempt") or {}
     return int(limits.get("nominalConcurrencyShares") or 0)
+
+
+def distinguisher(schema: Raw) -> str:
+    """Return what tells the flows of a FlowSchema apart; empty where it has but one."""
+    return str(((schema.get("spec") or {}).get("distinguisherMethod") or {}).get("type") or "")
 
 
 def in_order(schemas: Iterable[Object], levels: Mapping[str, Raw]) -> list[Object]:

@@ -10,11 +10,13 @@ from skerry.api.objects import Object
 from skerry.logic.machinery.flow_bootstrap import flow_control_objects
 from skerry.logic.machinery.flow_schemas import (
     Asked,
+    LevelLimits,
     dangling,
     in_order,
+    level_limits,
     matching,
     names_namespaces,
-    nominal_shares,
+    nominal_seats,
 )
 
 _BORN = flow_control_objects()
@@ -122,7 +124,22 @@ def test_a_path_rule_covers_what_is_below_it() -> None:
 
 
 def test_shares_are_those_of_either_type_of_level() -> None:
-    assert {name: nominal_shares(level) for name, level in _LEVELS.items()} == {
+    assert nominal_seats(_LEVELS, 245) == {
         "exempt": 0, "catch-all": 5, "global-default": 20, "leader-election": 10,
         "node-high": 40, "system": 30, "workload-high": 40, "workload-low": 100,
     }  # fmt: skip
+
+
+def test_limits_are_those_of_the_spec() -> None:
+    assert level_limits(_LEVELS["exempt"]) is None
+    assert level_limits(_LEVELS["catch-all"]) == LevelLimits()
+    assert level_limits(_LEVELS["workload-low"]) == LevelLimits(90, None, 300, 6400)
+    limited = {"borrowingLimitPercent": 25, "limitResponse": {"type": "Reject"}}
+    found = level_limits({"spec": {"type": "Limited", "limited": limited}})
+    assert found == LevelLimits(0, 25, 0, 0)
+
+
+def test_lent_and_borrowed_seats_are_parts_of_the_nominal_ones() -> None:
+    assert LevelLimits(lendable_percent=50).lendable(6) == 3
+    assert LevelLimits(borrowing_percent=50).borrowed(6, 100) == 3
+    assert LevelLimits().borrowed(6, 100) == 100
