@@ -115,7 +115,7 @@ async def test_a_level_limits_the_requests_that_fall_to_it_and_no_others() -> No
     ("method", "flow"),
     [({}, "s"), ({"type": "ByUser"}, "s/ann"), ({"type": "ByNamespace"}, "s/a")],
 )
-def test_flows_are_told_apart_as_their_schema_says(method: dict[str, str], flow: str) -> None:
+def test_flows_are_distinguished_as_their_schema_says(method: dict[str, str], flow: str) -> None:
     schema = _schema("s", "l")
     schema["metadata"]["uid"] = "1"
     schema["spec"]["distinguisherMethod"] = method

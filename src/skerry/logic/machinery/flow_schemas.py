@@ -61,10 +61,10 @@ class LevelLimits:
         """Return how many of its seats others may borrow while they are idle."""
         return round(nominal * self.lendable_percent / 100)
 
-    def borrowed(self, nominal: int, most: int) -> int:
-        """Return how many seats it may borrow; *most* where it says no limit."""
+    def borrowed(self, nominal: int, limit: int) -> int:
+        """Return how many seats it may borrow; *limit* where it names none."""
         percent = self.borrowing_percent
-        return most if percent is None else round(nominal * percent / 100)
+        return limit if percent is None else round(nominal * percent / 100)
 
 
 def level_limits(level: Raw) -> LevelLimits | None:
