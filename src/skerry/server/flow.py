@@ -124,10 +124,11 @@ class FairFlow:
             lane = self.reading if info.verb in _READING else self.mutating
             accounts = self._accounts
             principal = user.principal if user.home else user.name
-        seat: Seat | SeatOfBoth = Seat(lane, principal, user.home)
+        own = Seat(lane, principal, user.home)
+        seat: Seat | SeatOfBoth = own
         found = self.classes.of(info, user)
         if found is not None and found.lane is not None:
-            seat = SeatOfBoth(found.lane, found.flow(info, user), seat)
+            seat = SeatOfBoth(found.lane, found.flow(info, user), own)
         if accounts.over:
             delay = self._delay(accounts, principal, user)
             if delay:

@@ -107,7 +107,10 @@ async def test_a_level_limits_the_requests_that_fall_to_it_and_no_others() -> No
         with pytest.raises(TooManyRequests):
             async with flow.admitted(limit, _ANN):
                 raise AssertionError("its level has no seat")
-        async with flow.admitted(other, _ANN), flow.admitted(limit, User("bob", _ANN.groups)):
+        async with (
+            flow.admitted(other, _ANN),
+            flow.admitted(limit, User("bob", groups=_ANN.groups)),
+        ):
             assert classes.of(limit, _ANN) is not classes.of(other, _ANN)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -143,8 +142,7 @@ async def test_a_seat_of_both_is_waited_for() -> None:
         async with SeatOfBoth(only, "a", Seat(lane, "ann", "")):
             return only.in_flight, lane.in_flight
 
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(SeatOfBoth(only, "a", Seat(lane, "ann", "")))
+    async with SeatOfBoth(only, "a", Seat(lane, "ann", "")):
         later = asyncio.create_task(use())
         await asyncio.sleep(0)
         assert only.waiting == 1
