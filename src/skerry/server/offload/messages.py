@@ -117,6 +117,8 @@ class Done(msgspec.Struct, tag=True):
     tripped: str = ""
     warnings: list[str] = []
     cpu_seconds: float = 0.0
+    # The worker ends after this answer; as in ``Refused``.
+    spent: bool = False
 
 
 class Refused(msgspec.Struct, tag=True):
@@ -127,12 +129,14 @@ class Refused(msgspec.Struct, tag=True):
     headers: dict[str, str] = {}
     warnings: list[str] = []
     cpu_seconds: float = 0.0
+    spent: bool = False
 
 
 class Missing(msgspec.Struct, tag=True):
     """The worker does not know these families: send their content with the task."""
 
     keys: list[str] = []
+    spent: bool = False
 
 
 Result = Done | Refused | Missing

@@ -6,7 +6,8 @@ in turn, so that one who sends many large bodies waits longer and others do not.
 
 A worker that ends before it has answered is replaced and its job done once more: jobs only
 compute, so doing one twice does no harm. If the second worker ends too, the request fails with
-503; nothing has been written for it.
+503; nothing has been written for it. One that says with its answer that it is spent is replaced
+before anybody asks it again.
 """
 
 from __future__ import annotations
@@ -223,7 +224,11 @@ class WorkerPool:
                     why = error.__cause__
                     log.warning("worker ended", pid=ended.pid, attempt=attempt, error=why)
                 else:
-                    _settle(ending, decode_result(answer))
+                    result = decode_result(answer)
+                    _settle(ending, result)
+                    if result.spent:
+                        await current.stop()
+                        current = None
                     return
             _settle(ending, ServiceUnavailable(_ENDED))
         except ServiceUnavailable as error:

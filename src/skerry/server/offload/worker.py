@@ -1,7 +1,7 @@
 """A worker process: reads jobs from standard input, answers on standard output, ends with it.
 
 It limits itself before it reads anything. A job that needs more time or memory than it may have
-is refused, and the worker ends: the next one starts clean.
+is refused, and the worker ends: the next one starts clean. Its last answer says that it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, Final
 
@@ -29,6 +30,7 @@ from skerry.server.preparation.pipeline import NoStamp, Preparation, Stamp
 # A worker that once needed more than this part of its memory is replaced: what Python has taken
 # from the system it seldom gives back.
 _RECYCLED_PART: Final = 4
+_STATUS: Final = Path("/proc/self/status")
 _STAMPS: Final[dict[str, type[Stamp]]] = {"none": NoStamp, "cluster": ClusterStamp}
 
 
@@ -43,6 +45,18 @@ def limit(memory_bytes: int) -> None:
     os.nice(5)
     # Ctrl-C in a terminal reaches every process; the server decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def max_resident_bytes() -> int:
+    """Return the most memory that this process ever had.
+
+    ``ru_maxrss`` is no answer: it begins with what the process had that started this one, so that
+    every worker of a large server would seem to have needed as much as the server.
+    """
+    for line in _STATUS.read_bytes().splitlines():
+        if line.startswith(b"VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def _expire(_signal: int, _frame: FrameType | None) -> None:
@@ -72,8 +86,8 @@ class Worker:
             signal.setitimer(signal.ITIMER_PROF, 0)
         if not isinstance(result, Missing):
             result.cpu_seconds = time.process_time() - began
-        peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        self.spent = self.spent or peak_bytes > self._memory_bytes // _RECYCLED_PART
+        self.spent = self.spent or max_resident_bytes() > self._memory_bytes // _RECYCLED_PART
+        result.spent = self.spent
         return result
 
     def _refused(self, why: str) -> Refused:

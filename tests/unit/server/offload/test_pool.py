@@ -59,6 +59,7 @@ class FakeWorker:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.ended = False
+        self.spent = False
         self.asked: list[str] = []
         self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -70,7 +71,7 @@ class FakeWorker:
             await self.answer
         finally:
             self.answer = asyncio.get_running_loop().create_future()
-        return encode(Done(task.suffix.encode(), cpu_seconds=0.5))
+        return encode(Done(task.suffix.encode(), cpu_seconds=0.5, spent=self.spent))
 
     async def stop(self) -> None:
         self.ended = True
@@ -248,6 +249,21 @@ async def test_a_worker_that_ended_while_idle_is_not_asked() -> None:
         assert [worker.pid for worker in fakes.workers] == [1, 2]
 
 
+async def test_a_worker_that_says_it_is_spent_is_replaced_before_it_is_asked() -> None:
+    fakes = Fakes()
+    pool = WorkerPool(OffloadSettings(workers=1), fakes.start)
+    async with served(pool) as tasks:
+        running = [tasks.create_task(pool.run(job(str(i)), ANN)) for i in range(2)]
+        await settled()
+        fakes.workers[0].spent = True
+        fakes.workers[0].answer.set_result(None)
+        await settled()
+        assert fakes.workers[0].ended
+        assert [worker.asked for worker in fakes.workers] == [["0"], ["1"]]
+        fakes.workers[1].answer.set_result(None)
+        assert [getattr(await task, "text", None) for task in running] == [b"0", b"1"]
+
+
 async def test_a_worker_that_cannot_start_leaves_its_place_to_the_next() -> None:
     fakes = Fakes()
     broken = True
@@ -317,6 +333,20 @@ async def test_a_large_object_goes_through_a_process_and_a_killed_one_loses_noth
         (pid,) = pool.pids
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_a_large_server_does_not_wear_its_workers_out() -> None:
+    settings = OffloadSettings(workers=1, memory_bytes=600 << 20)
+    held = b"x" * (settings.memory_bytes // 3)
+    pool = system_workers(settings, "none", lambda *_: None)
+    async with served(pool):
+        pids = []
+        for _ in range(3):
+            assert isinstance(await pool.run(job(body=b'{"metadata":{"name":"a"}}'), ANN), Done)
+            pids += pool.pids
+    assert len(pids) == 3
+    assert len(set(pids)) == 1
+    assert len(held) > settings.memory_bytes // 4
 
 
 @pytest.mark.parametrize(
