@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import errno
 import signal
-import ssl
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import uvloop
 import yaml
 
-from skerry.api.errors import ServiceUnavailable
 from skerry.app.admin_kubeconfig import (
     AdminEntries,
     ClusterEntry,
@@ -70,7 +69,8 @@ from skerry.server.admission.token_secrets import TokenSecrets
 from skerry.server.aggregation.apis import AggregatedApis
 from skerry.server.engine import ResourceHandler
 from skerry.server.extensions import CA_BUNDLE, CERTIFICATES, KEYS, ca_bundle
-from skerry.server.http.message import Answer, Request
+from skerry.server.http.accepting import listening_sockets
+from skerry.server.http.message import Handler
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.offload.offload import Offload, OffloadSettings
@@ -225,11 +225,6 @@ async def serving(
         await store.close()
 
 
-async def _starting(_: Request) -> Answer:
-    """Answer while the server behind is still being put together."""
-    raise ServiceUnavailable("the server is starting")
-
-
 @contextlib.asynccontextmanager
 async def _serving_store(
     settings: ServerSettings,
@@ -244,19 +239,26 @@ async def _serving_store(
     with _explained():
         security = flavor.security(settings, authorities, store, clock, ids)
         observability = build_observability(settings, store, clock, ids, member)
-    http = _http_server(settings, member)
     tls = LiveContext(authorities.context())
-    # The port must be known before anything is written that names it.
-    port = member.port if member is not None else await _listen(http, settings, tls)
-    url = f"https://{host}:{port}"
+    # The port must be known before anything is written that names it. Who comes while the server
+    # starts waits in the kernel's queue: one who is refused stays away for ever longer, and a
+    # handshake for each of ten thousand refusals would keep the server from starting.
+    sockets = await _listening(settings) if member is None else list(member.sockets)
+    url = f"https://{host}:{sockets[0].getsockname()[1]}"
     ring = KeyRing(keys.below, [keys.encryption, authorities], clock, ids, url)
     deps = ServerDeps(
         settings, store, clock, ids, authorities, security, observability, ring, url, member
     )
     background: list[asyncio.Task[None]] = []
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(observability.close)
+        for each in sockets:
+            stack.callback(each.close)
         # Outside of the group, so that what keeps a server from starting is said as it is.
         assembly = await flavor.assembly(deps)
+        api, dispatcher = assembly.api, assembly.api.dispatcher
+        http = _http_server(settings, member, api.engine.handle)
+        stack.push_async_callback(http.stop, 0)
         async with asyncio.TaskGroup() as tasks:
 
             def certificates_changed() -> None:
@@ -264,7 +266,6 @@ async def _serving_store(
                 # Before whoever asked for it is answered: the next command reads the file.
                 keep_admin_kubeconfig(settings.data_dir, assembly.entries(), _BRIEFLY)
 
-            api, dispatcher = assembly.api, assembly.api.dispatcher
             follow_keys(keys, ring, security, api.engine.streams, certificates_changed)
             await ring.follow(dispatcher)
             await follow_revocations(security, dispatcher, http)
@@ -272,11 +273,10 @@ async def _serving_store(
             background += [tasks.create_task(each) for each in chores]
             background += [tasks.create_task(run()) for run in (*security.chores, *assembly.beside)]
             await assembly.complete()
-            http.handler = api.engine.handle
             if member is not None:
                 background.append(tasks.create_task(member.peers.run()))
-                # Not before: until this one can answer, the others take what arrives.
-                await http.start(tls=tls, sockets=member.sockets)
+            # Not before: of a group, the others take what arrives until this one can answer.
+            await http.start(tls=tls, sockets=sockets)
             entries = assembly.entries()
             kubeconfig = await asyncio.to_thread(keep_admin_kubeconfig, settings.data_dir, entries)
             observability.health.started()
@@ -288,9 +288,6 @@ async def _serving_store(
                 await http.stop(settings.drain_seconds)
                 for task in background:
                     task.cancel()
-    finally:
-        await http.stop(0)
-        observability.close()
 
 
 @contextlib.contextmanager
@@ -301,9 +298,11 @@ def _explained() -> Iterator[None]:
         raise StartError(str(error)) from error
 
 
-def _http_server(settings: ServerSettings, member: ProcessMember | None) -> HttpServer:
+def _http_server(
+    settings: ServerSettings, member: ProcessMember | None, handler: Handler
+) -> HttpServer:
     limits = HttpSettings(body_bytes=settings.max_body_bytes)
-    return HttpServer(_starting, limits if member is None else http_share(limits, member.count))
+    return HttpServer(handler, limits if member is None else http_share(limits, member.count))
 
 
 async def plain_assembly(
@@ -484,9 +483,9 @@ def _networks(texts: tuple[str, ...]) -> tuple[Network, ...] | None:
         raise StartError(f"--webhook-network: {error}") from error
 
 
-async def _listen(http: HttpServer, settings: ServerSettings, tls: ssl.SSLContext) -> int:
+async def _listening(settings: ServerSettings) -> list[socket.socket]:
     try:
-        return await http.start(settings.bind_address, settings.port, tls=tls)
+        return await listening_sockets(settings.bind_address, settings.port, HttpSettings().backlog)
     except OSError as error:
         raise cannot_listen(settings, error) from error
 

@@ -301,6 +301,7 @@ class Client:
         async with self.transport.stream("GET", path, urlencode(query), headers) as answer:
             if answer.status != 200:
                 raise answer_failure(Answer(answer.status, answer.headers, await whole(answer)))
+            self.facts.heard()
             yield watch_events(lines(aiter(answer)))
 
     # Writing.
@@ -432,6 +433,7 @@ class Client:
         for _ in range(_PATIENCE):
             answer = await self.transport.request(method, path, text, headers, payload)
             if answer.status < 300:
+                self.facts.heard()
                 return decoded(answer.body)
             delay = asked_delay(answer)
             if delay is None:

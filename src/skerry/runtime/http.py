@@ -21,7 +21,14 @@ from dataclasses import dataclass
 
 from skerry.kit.text import whole_number
 from skerry.runtime.connection import Connection, Exchange
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, AnswerTimeout, TransportError
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    AnswerTimeout,
+    TransportError,
+    Unreachable,
+)
 from skerry.wire.http1 import parsed_response, request_head
 
 # Without HTTP/2 pings the kernel must find the peers that vanished without a word.
@@ -239,9 +246,9 @@ class HttpTransport:
         _keep_alive(writer.get_extra_info("socket"), self._limits.believed_seconds)
         return reader, writer
 
-    def _unreachable(self, error: Exception) -> TransportError:
+    def _unreachable(self, error: Exception) -> Unreachable:
         reason = str(error) or "timed out"
-        return TransportError(f"cannot connect to {self._host}:{self._port}: {reason}")
+        return Unreachable(f"cannot connect to {self._host}:{self._port}: {reason}")
 
     def identify(self, tls: ssl.SSLContext | None, authorization: Authorization | str) -> None:
         """Come as somebody else from the next connection on.

@@ -39,7 +39,14 @@ from skerry.kit.log import Logger
 from skerry.runtime.answers import answer_failure
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
-from skerry.runtime.transport import Answer, AnswerStream, TransportError, lines, whole
+from skerry.runtime.transport import (
+    Answer,
+    AnswerStream,
+    TransportError,
+    Unreachable,
+    lines,
+    whole,
+)
 from skerry.runtime.watching import Notice, NoticeKind, OrdinaryWatches, Watched, WatchSource
 
 EXTENSION = "multiplexed-watch"
@@ -192,8 +199,16 @@ class MultiplexedWatches:
             except (ApiError, TransportError) as error:
                 failures = 1 if self.position else failures + 1
                 _log.warning("stream of watches failed", attempt=failures, error=error)
-                delay = max(_BACKOFF.seconds(failures, self._ids), self._return_delay())
-                await self._client.clock.sleep(delay)
+                await self._away(failures, error)
+
+    async def _away(self, failures: int, error: ApiError | TransportError) -> None:
+        clock, facts = self._client.clock, self._client.facts
+        delay = max(_BACKOFF.seconds(failures, self._ids), self._return_delay())
+        # Where many return, each comes when its own time has come, whoever was answered before.
+        if isinstance(error, Unreachable) and not facts.return_seconds:
+            await facts.returned(clock, self._ids, delay)
+        else:
+            await clock.sleep(delay)
 
     def _return_delay(self) -> float:
         """Return a time to wait so that all who lost their stream do not return at once."""
@@ -232,6 +247,7 @@ class MultiplexedWatches:
             ):
                 if answer.status != 200:
                     raise answer_failure(Answer(answer.status, answer.headers, await whole(answer)))
+                self._client.facts.heard()
                 await self._read(answer, members, scope)
         except TimeoutError as error:
             if not self._joined:

@@ -9,7 +9,8 @@ Reads are consistent ones (no ``resourceVersion``): a relist never shows a past 
 already left. Where the server offers streaming lists (``sendInitialEvents``) state and changes
 come in one watch; otherwise the list is paged.
 
-Failures wait a jittered, doubling time. A server that keeps refusing a resumed watch is asked for
+Failures wait a jittered, doubling time; who could not connect, no longer than until another on
+the same transport could. A server that keeps refusing a resumed watch is asked for
 the state again after a few attempts: that also covers servers restored to an older revision.
 """
 
@@ -39,7 +40,7 @@ from skerry.runtime.answers import EventKind
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYTHING, PAGE_SIZE, Client, Selection
 from skerry.runtime.metrics import RuntimeMetrics
-from skerry.runtime.transport import TransportError
+from skerry.runtime.transport import TransportError, Unreachable
 from skerry.runtime.watching import Notice, OrdinaryWatches, Watched, WatchSource
 
 # A watch that ends sooner, and brought nothing, counts as a failure: do not spin.
@@ -124,9 +125,12 @@ class Reflector(Generic[T]):
                 self._log.info("relisting", v=2, rv=self.resource_version, error=error.message)
                 self._start_over()
                 await self._wait_unless_first()
+            except Unreachable as error:
+                self._refused(error)
+                await self._client.facts.returned(self._clock, self._ids, self._delay())
             except (ApiError, TransportError) as error:
                 self._refused(error)
-                await self._wait()
+                await self._clock.sleep(self._delay())
 
     async def _step(self) -> None:
         """Read the state if it must be read, then follow it until the watch ends."""
@@ -302,13 +306,13 @@ class Reflector(Generic[T]):
     async def _wait_unless_first(self) -> None:
         """A first 410 is ordinary and answered at once; a row of them must not spin."""
         if self._failures:
-            await self._wait()
+            await self._clock.sleep(self._delay())
         else:
             self._failures = 1
 
-    async def _wait(self) -> None:
+    def _delay(self) -> float:
         self._failures += 1
-        await self._clock.sleep(_BACKOFF.seconds(self._failures, self._ids))
+        return _BACKOFF.seconds(self._failures, self._ids)
 
 
 def _identity(obj: Object) -> tuple[str, ...]:

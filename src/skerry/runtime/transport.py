@@ -27,6 +27,10 @@ class TransportError(Exception):
     """No whole answer came; whether the request was carried out is unknown."""
 
 
+class Unreachable(TransportError):
+    """No connection could be made; the request was not carried out."""
+
+
 class ConnectionLost(TransportError):
     """The connection ended before the answer was whole."""
 

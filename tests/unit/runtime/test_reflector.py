@@ -21,7 +21,7 @@ from skerry.runtime.answers import EventKind
 from skerry.runtime.client import Client
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.reflector import Reflector
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
+from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Unreachable
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.twin import TwinStream
 
@@ -164,6 +164,53 @@ async def test_a_server_that_is_starting_is_not_asked_for_the_state_again() -> N
         page(5, pod("a", 1)), starting, busy, starting, starting, [("ADDED", pod("b", 6))]
     )
     assert await followed(script) == ["=a", "ADDED b"]
+
+
+class Away(Script):
+    """Goes away after ten seconds, for a minute; notes when watches begin."""
+
+    def __init__(self) -> None:
+        super().__init__(minor="20")
+        self.began: list[float] = []
+
+    async def _next(self, query: str) -> Any:
+        return page(5, pod("a", 1))
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AsyncIterator[AnswerStream]:
+        now = asyncio.get_running_loop().time()
+        if 10 <= now < 70:
+            raise Unreachable("refused")
+        self.began.append(now)
+        yield TwinStream(200, self._silence(10 - now if now < 10 else 1000))
+
+    async def _silence(self, seconds: float) -> AsyncIterator[bytes]:
+        await asyncio.sleep(seconds)
+        return
+        yield b""
+
+
+@virtual
+async def test_all_come_back_soon_after_the_first_to_whom_a_server_answers_again() -> None:
+    server = Away()
+    client = Client(server, clock=LoopClock())
+    reflectors = [Reflector(client, PODS, Names(), str, ids=SeededIds(n)) for n in range(40)]
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(each.run()) for each in reflectors]
+        await asyncio.sleep(68)
+        server.began.clear()
+        await asyncio.sleep(100)
+        for task in running:
+            task.cancel()
+    assert len(server.began) == 40
+    assert max(server.began) - min(server.began) < 3.5
 
 
 class Timed(Script):

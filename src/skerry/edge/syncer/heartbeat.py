@@ -31,7 +31,7 @@ from skerry.logic.machinery.plan import Action, Apply, Create, Patch, Plan, Targ
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor
-from skerry.runtime.transport import TransportError
+from skerry.runtime.transport import TransportError, Unreachable
 
 # An edge that answers again is heard of within this time.
 _RETRY_SECONDS = 1.0
@@ -90,6 +90,9 @@ class Heartbeat:
                 self._log.debug("heartbeat failed", attempt=failures, error=error)
                 spread = self._hub.facts.return_seconds * self._ids.fraction()
                 delay = max(self._backoff.seconds(failures, self._ids), spread)
+                if isinstance(error, Unreachable):
+                    await self._hub.facts.returned(self._hub.clock, self._ids, delay)
+                    continue
             await self._hub.clock.sleep(delay)
 
     async def _catch_up(self) -> None:

@@ -5,6 +5,10 @@ is given up. So a few connections are taken at each turn of the loop, so many ha
 way at a time and no more, and so many connections of one address may be without valid credentials.
 Whoever does not fit waits where the kernel keeps them, or, beyond their address's share, is closed
 before anything is spent on them.
+
+A client waits some seconds for its handshake, then leaves and comes again. When more come than can
+be served, as all edges of a hub that was away, those who left are still first in the queue: a
+handshake for each of them would use up what the present ones wait for, until these leave, too.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ _PASSING = frozenset((errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR
 # Without descriptors there is nothing to do but wait for some to be closed.
 _EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 _EXHAUSTED_SECONDS = 1.0
+# The first byte of what Linux tells of a connection is its state.
+_ESTABLISHED = 1
 
 
 class Strangers:
@@ -157,6 +163,9 @@ class Acceptor:
             log.error("cannot take connections in", error=error)
 
     def _begin(self, taken: socket.socket, address: str) -> None:
+        if self._tls is not None and _has_left(taken):
+            taken.close()
+            return
         if not self._host.strangers.admit(address):
             taken.close()
             return
@@ -209,6 +218,13 @@ class Acceptor:
         for task in list(self._handshakes):
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+
+
+def _has_left(taken: socket.socket) -> bool:
+    """Tell whether the peer has closed its end, where the system says so."""
+    if taken.family not in {socket.AF_INET, socket.AF_INET6} or not hasattr(socket, "TCP_INFO"):
+        return False
+    return taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != _ESTABLISHED
 
 
 async def listening_sockets(address: str, port: int, backlog: int) -> list[socket.socket]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
+from typing import Any
 
 import pytest
 
-from skerry.server.http.accepting import Bodies, Strangers
+from skerry.server.http.accepting import Bodies, Strangers, listening_sockets
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import MIB, HttpSettings
@@ -106,6 +108,37 @@ async def test_handshakes_that_do_not_come_keep_nobody_out_for_long(pki: Pki) ->
         writer.close()
         for _, other in silent:
             other.close()
+
+
+async def test_nothing_is_spent_on_those_who_left_while_they_waited(pki: Pki) -> None:
+    tls = server_context(pki)
+    handshakes: list[object] = []
+    wrapped = tls.wrap_bio
+
+    def counted(*arguments: Any, **named: Any) -> ssl.SSLObject:
+        handshakes.append(arguments)
+        return wrapped(*arguments, **named)
+
+    tls.wrap_bio = counted  # type: ignore[method-assign]
+    sockets = await listening_sockets("127.0.0.1", 0, 16)
+    port = sockets[0].getsockname()[1]
+    for _ in range(5):
+        _, left = await asyncio.open_connection("127.0.0.1", port)
+        left.write(b"\x16\x03\x01")
+        left.close()
+        await left.wait_closed()
+    server = HttpServer(known)
+    await server.start(tls=tls, sockets=sockets)
+    async with asyncio.timeout(60):
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=client_context(pki.ca.certificate), server_hostname="127.0.0.1"
+        )
+        client = Client(reader, writer)
+        client.send(GET % b"alice")
+        assert (await client.answer()).status == 200
+    writer.close()
+    await server.stop(1)
+    assert len(handshakes) == 1
 
 
 async def test_large_bodies_that_arrive_slowly_are_held_within_a_limit() -> None:
