@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument(
         "--instructions", action="store_true", help="count cost in instructions, by valgrind"
     )
+    parser.add_argument("--edges", type=int, help="how many edges storm has: 1,000 unless said")
     parser.add_argument("--json", type=Path, default=Path("bench/out/latest.json"))
     arguments = parser.parse_args()
     rows: list[Row] = []
@@ -66,6 +67,8 @@ def main() -> int:
             rows += module.run(arguments.baseline, instructions=arguments.instructions)
         elif name in ("churn", "console") and arguments.seconds is not None:
             rows += module.run(arguments.seconds)
+        elif name == "storm":
+            rows += module.run(arguments.edges)
         else:
             rows += module.run()
     print(table(rows))

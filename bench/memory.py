@@ -158,17 +158,21 @@ class LightSyncer:
     ids: IdSource = field(default_factory=SystemIds)
     metrics: RuntimeMetrics | None = None
     informers: list[Informer] = field(default_factory=list)
+    watches: MultiplexedWatches | None = None
+    # What makes types come and go: an edge with a certificate may not watch that.
+    follows_types: bool = True
 
     @property
     def follows(self) -> bool:
-        """Whether it has read its mailbox."""
-        return bool(self.informers) and all(each.synced.is_set() for each in self.informers)
+        """Whether it has read its mailbox, and hears of changes."""
+        connected = self.watches is not None and bool(self.watches.position)
+        return connected and all(each.synced.is_set() for each in self.informers)
 
     async def run(self) -> None:
         """Hold the watches a syncer holds, until cancelled."""
-        watches = MultiplexedWatches(self.client, self.ids)
+        watches = self.watches = MultiplexedWatches(self.client, self.ids)
         factory = InformerFactory(self.client, ids=self.ids, source=watches, metrics=self.metrics)
-        for gvr in (DEFINITIONS, API_BINDINGS):
+        for gvr in (DEFINITIONS, API_BINDINGS) if self.follows_types else ():
             informer = factory.informer(gvr, _METADATA, transform=_no_more_than_named)
             self.informers.append(informer)
         for gvr in (SYNCER_CONFIGS, NAMESPACES, CONFIG_MAPS, _DEPLOYMENTS):

@@ -281,6 +281,11 @@ async def test_a_packed_stream_can_be_read_line_by_line_and_rests_when_idle() ->
             packed = member.unused_data
         return text.splitlines()
 
+    def ended(packed: bytes) -> bool:
+        member = zlib.decompressobj(wbits=31)
+        member.decompress(packed)
+        return member.eof and not member.unused_data
+
     async with serving() as server:
         terms = {"watches": [MAPS_WATCH], "bookmarkSeconds": 10}
         answer = await server.answer("POST", WATCH, terms, headers={"accept-encoding": "gzip"})
@@ -291,6 +296,7 @@ async def test_a_packed_stream_can_be_read_line_by_line_and_rests_when_idle() ->
             running = tasks.create_task(ran(answer, sender))
             await asyncio.sleep(1)
             began = len(unpacked(sender.packed))
+            assert ended(sender.packed), "nothing is remembered of what was packed"
             for name in "abc":
                 await server.create(MAPS, config_map(name))
                 await asyncio.sleep(25)
