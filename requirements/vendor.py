@@ -3,7 +3,7 @@
 A folder's ``VERSIONS.json`` names packages with the digest of each archive. An archive is fetched
 by ``npm pack``, refused unless it has that digest, and of it the listed files are taken.
 Bare imports become relative ones, because an import map would have to be inline, which the page's
-Content-Security-Policy forbids. The digests of what results are written back, so a machine without
+Content-Security-Policy forbids; other texts are replaced where the list says so. The digests of what results are written back, so a machine without
 npm, CI among them, can see that nobody edited a vendored file (``tests/unit/docs/test_vendor.py``).
 """
 
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -63,6 +64,19 @@ def relative_imports(text: str, homes: dict[str, str], importer: str) -> str:
     return _IMPORT.sub(path, text)
 
 
+def replaced(text: str, replacements: Iterable[tuple[str, str, int]], name: str) -> str:
+    """Return *text* with each (before, after, how often) replaced; another count is refused.
+
+    For what a package does in a way that the page's Content-Security-Policy forbids.
+    """
+    for before, after, count in replacements:
+        found = text.count(before)
+        if found != count:
+            raise ValueError(f"{name}: {before!r} is there {found} times, want {count}")
+        text = text.replace(before, after)
+    return text
+
+
 def fetch(folder: Path) -> None:
     """Make the files of *folder* from the archives its list names, and write their digests back."""
     packages: dict[str, Any] = json.loads((folder / LIST).read_text())
@@ -83,6 +97,7 @@ def fetch(folder: Path) -> None:
                     content = _member(opened, f"package/{record['from']}")
                     if homes and name.endswith(".js"):
                         text = relative_imports(content.decode(), homes, name)
+                        text = replaced(text, record.get("replace", ()), name)
                         content = (text + record.get("append", "")).encode()
                     (folder / name).parent.mkdir(parents=True, exist_ok=True)
                     (folder / name).write_bytes(content)

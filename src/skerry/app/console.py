@@ -16,9 +16,9 @@ from skerry.app.console_credential import HeldCredential, credential_of, person
 from skerry.app.console_decisions import ConsoleDecisions
 from skerry.app.console_desk import console_desk
 from skerry.app.console_feed import feeding, run_feed
-from skerry.app.console_logs import ConsoleLogs
 from skerry.app.console_oidc import console_issuer, kept_credential
 from skerry.app.console_past import PastReader
+from skerry.app.console_pods import ConsolePods
 from skerry.app.console_questions import Answering, ConsoleQuestions, Viewer
 from skerry.app.console_record import ConsoleError, console_url, no_console
 from skerry.app.settings import ServerSettings
@@ -48,6 +48,8 @@ from skerry.web.site import HEADERS, Around, Site
 log = Logger("console")
 
 _EXPIRE_SECONDS = 15.0
+# Where a tab's doings are found in the audit log, by their verbs; all others are questions.
+_AUDITED = {"watch": "subscriptions", "create": "programs"}
 # Codes and tokens are short; files are compressed already.
 _HTTP = HttpSettings(body_bytes=64 * 1024, gzip_bytes=1 << 30, headers=HEADERS)
 
@@ -93,8 +95,11 @@ class Console:
         eyes = Eyes(self._feed, hub.rights)
         viewer = Viewer(hub.transport_for, self._feed)
         past = PastReader(viewer, self._feed, eyes, self._clock)
-        questions = questions_of(hub, viewer)
-        desk = console_desk(self._feed, eyes, self._clock, questions, hub.facts, past.read)
+        pods = ConsolePods(viewer, hub.tunnels, self._ids)
+        questions = questions_of(hub, viewer) | pods.by_kind()
+        desk = console_desk(
+            self._feed, eyes, self._clock, questions, pods.programs(), hub.facts, past.read
+        )
         around = Around(self._by_token, self._record, self._audit, self._names, self._oidc)
         issuer = "" if self._oidc is None else self._oidc.name
         site = Site(
@@ -185,8 +190,7 @@ class Console:
         self._recorder.finished(request, info, user, answer, served=True)
 
     def _audit(self, verb: str, kind: str, user: User, code: int) -> None:
-        path = f"/console/{'subscriptions' if verb == 'watch' else 'questions'}/{kind}"
-        self._note(path, verb, user, code)
+        self._note(f"/console/{_AUDITED.get(verb, 'questions')}/{kind}", verb, user, code)
 
     def _ended(self, session: Session, reason: str) -> None:
         log.info("console session ended", v=2, user=session.user.name, reason=reason)
@@ -205,8 +209,7 @@ def questions_of(hub: HubAccess, viewer: Viewer) -> dict[str, Answering]:
         return int((await hub.facts())["revision"])
 
     asked = ConsoleQuestions(viewer, revision)
-    others = (ConsoleDecisions(viewer), ConsoleLogs(viewer, hub.tunnels))
-    return asked.by_kind() | {k: v for each in others for k, v in each.by_kind().items()}
+    return asked.by_kind() | ConsoleDecisions(viewer).by_kind()
 
 
 def _described(session: Session) -> dict[str, str]:

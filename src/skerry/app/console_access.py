@@ -17,7 +17,7 @@ from skerry.app.console_record import ConsoleError
 from skerry.app.core_controllers import embedded_transport
 from skerry.app.hub_server import HubServer
 from skerry.app.settings import ServerSettings
-from skerry.runtime.transport import Transport
+from skerry.runtime.transport import UpgradingTransport
 from skerry.server.access import Attributes, Authorizer
 from skerry.server.security.signing_rotation import Authorities
 from skerry.server.security.tls import LiveContext
@@ -30,7 +30,7 @@ from skerry.web.eyes import May, Rights
 class HubAccess:
     """What a console has of its hub."""
 
-    transport_for: Callable[[User], Transport]
+    transport_for: Callable[[User], UpgradingTransport]
     rights: Rights
     facts: Facts
     # Whether the hub takes tunnels.

@@ -14,7 +14,7 @@ from skerry.logic.fleet.console.decided import query_shown, rollout_shown
 from skerry.logic.fleet.console.past import moment_given
 from skerry.server.user import User
 from skerry.web.decided_view import DecidedView, ObjectsView, ObjectView
-from skerry.web.desk import Desk, Facts, Opening, Question, Subscription
+from skerry.web.desk import Desk, Facts, Opening, Program, Question, Subscription
 from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
 from skerry.web.fleet_view import EdgeView, FleetView, PlacementView, cell
@@ -27,10 +27,11 @@ def console_desk(
     eyes: Eyes,
     clock: Clock,
     questions: Mapping[str, Question],
+    programs: Mapping[str, Program],
     facts: Facts,
     past: ReadPast,
 ) -> Desk:
-    """Return everything that a tab can be shown, and every question it may ask."""
+    """Return everything that a tab can be shown, every question it may ask, and what it may run."""
 
     async def search(user: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
         await feed.ready()
@@ -46,7 +47,7 @@ def console_desk(
 
     openings = _openings(feed, eyes, clock, past)
     answered = {**questions, "search": search, "cell": cell_of}
-    return Desk(openings, answered, facts, eyes.rights.settled)
+    return Desk(openings, answered, programs, facts, eyes.rights.settled)
 
 
 def _openings(feed: Feed, eyes: Eyes, clock: Clock, past: ReadPast) -> dict[str, Opening]:

@@ -22,7 +22,13 @@ import msgspec
 
 from skerry.app.process_peers import GroupName
 from skerry.logic.machinery.oidc import OidcSettings
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    UpgradedLine,
+    UpgradingTransport,
+)
 from skerry.server.user import User
 
 HUB, CONSOLE = 0, 1
@@ -186,7 +192,7 @@ def authorized(secret: str, header: str) -> User | None:
 class ActingTransport:
     """A way to the hub on which every request is made for one user; *inner* is shared by all."""
 
-    def __init__(self, inner: Transport, secret: str, user: User) -> None:
+    def __init__(self, inner: UpgradingTransport, secret: str, user: User) -> None:
         self._inner = inner
         self._acting = {"authorization": authorization(secret, user)}
 
@@ -212,6 +218,19 @@ class ActingTransport:
         acting = {**headers, **self._acting}
         async with self._inner.stream(method, path, query, acting, body) as answer:
             yield answer
+
+    @asynccontextmanager
+    async def upgraded(
+        self,
+        protocol: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        method: str = "GET",
+    ) -> AsyncIterator[UpgradedLine]:
+        acting = {**headers, **self._acting}
+        async with self._inner.upgraded(protocol, path, query, acting, method) as line:
+            yield line
 
     async def close(self) -> None:
         """Leave the connections to the others."""

@@ -30,7 +30,7 @@ from skerry.logic.machinery.decoding.limits import DecodeError
 from skerry.logic.machinery.decoding.yaml_text import decode_yaml
 from skerry.runtime.client import Client, WriteOptions, cluster_of
 from skerry.runtime.discovery import discover
-from skerry.runtime.transport import Transport
+from skerry.runtime.transport import UpgradingTransport
 from skerry.server.user import User
 from skerry.web.feed import Feed
 
@@ -52,9 +52,12 @@ class Viewer:
     *feed* is what the console keeps up anyway.
     """
 
-    def __init__(self, transport_for: Callable[[User], Transport], feed: Feed) -> None:
+    def __init__(self, transport_for: Callable[[User], UpgradingTransport], feed: Feed) -> None:
         self._transport_for = transport_for
         self._feed = feed
+
+    def transport(self, user: User) -> UpgradingTransport:
+        return self._transport_for(user)
 
     def client(self, user: User) -> Client:
         return Client(self._transport_for(user), user_agent=_AGENT)

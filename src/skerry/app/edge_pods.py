@@ -20,9 +20,16 @@ from skerry.kit.ids import IdSource, SystemIds
 from skerry.logic.machinery.edges.pods import PodNameError, chosen_pod, pod_named
 from skerry.logic.machinery.edges.tunnel import EDGES_PATH
 from skerry.runtime.answers import answer_failure, decoded
-from skerry.runtime.http import HttpTransport, Upgraded
 from skerry.runtime.kubeconfig import Overrides, connect, load
-from skerry.runtime.transport import Answer, AnswerStream, Transport, TransportError, whole
+from skerry.runtime.transport import (
+    Answer,
+    AnswerStream,
+    Transport,
+    TransportError,
+    UpgradedLine,
+    UpgradingTransport,
+    whole,
+)
 
 _JSON = {"accept": "application/json"}
 _SWITCHING = 101
@@ -61,11 +68,12 @@ class PodLogs:
             kind, name = pod_named(word)
             if kind == "Pod":
                 return name
-            return chosen_pod(kind, name, (await self._list())["items"])
+            return chosen_pod(kind, name, (await self.all())["items"])
         except PodNameError as error:
             raise Unanswered(str(error)) from error
 
-    async def _list(self) -> Any:
+    async def all(self) -> Any:
+        """Return the list of the namespace's pods."""
         answer = await self._transport.request("GET", f"{self._base}/pods", headers=_JSON)
         if answer.status != 200:
             raise answer_failure(answer)
@@ -112,15 +120,22 @@ class PodLogs:
 class EdgePods(PodLogs):
     """Pods of one namespace at one edge, and connections to them."""
 
-    def __init__(self, hub: HttpTransport, edge: str, namespace: str, ids: IdSource) -> None:
-        super().__init__(hub, edge, namespace)
+    def __init__(
+        self,
+        hub: UpgradingTransport,
+        edge: str,
+        namespace: str,
+        ids: IdSource,
+        workspace: str = "",
+    ) -> None:
+        super().__init__(hub, edge, namespace, workspace)
         self._hub = hub
         self._ids = ids
 
     @asynccontextmanager
     async def websocket(
         self, pod: str, action: str, query: Query, protocols: Sequence[str]
-    ) -> AsyncIterator[Upgraded]:
+    ) -> AsyncIterator[UpgradedLine]:
         """Hand a connection over to WebSocket messages of one of *protocols*."""
         key = base64.b64encode(self._ids.bytes(16))
         headers = {
@@ -142,7 +157,7 @@ class EdgePods(PodLogs):
         protocol: str,
         headers: Mapping[str, str],
         method: str = "POST",
-    ) -> AsyncIterator[Upgraded]:
+    ) -> AsyncIterator[UpgradedLine]:
         """Hand a connection over to a pod's exec, attach or portforward."""
         path = f"{self._base}/pods/{quote(pod)}/{action}"
         async with self._hub.upgraded(protocol, path, urlencode(query), headers, method) as line:

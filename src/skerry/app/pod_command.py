@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Protocol
 
 from wsproto.connection import ConnectionType
 
 from skerry.app.edge_pods import EdgePods, Query
 from skerry.app.explain_names import Unanswered
-from skerry.runtime.http import Upgraded
-from skerry.runtime.transport import TransportError
+from skerry.runtime.transport import TransportError, UpgradedLine
 from skerry.server.streaming.websocket import WebSocket, WebSocketClosed
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _END = 0, 1, 2, 3, 4, 255
 _V5: Final = "v5.channel.k8s.io"
 _PROTOCOLS: Final = (_V5, "v4.channel.k8s.io")
+# Kubernetes' own ends send 32 KiB at once; an edge that sends more is not believed.
+_MAX_MESSAGE_BYTES: Final = 1 << 20
 
 
 class Terminal(Protocol):
@@ -29,22 +30,32 @@ class Terminal(Protocol):
     def sizes(self) -> AsyncIterator[tuple[int, int]]:
         """Yield width and height of the terminal, now and whenever they change."""
 
-    def show(self, text: bytes, *, error: bool) -> None:
-        """Show what the command wrote."""
+    async def show(self, text: bytes, *, error: bool) -> None:
+        """Show what the command wrote; the command waits for as long as this does."""
 
 
-async def run_command(pods: EdgePods, pod: str, query: Query, terminal: Terminal) -> int:
-    """Run a command; return its exit code. Raises what kept it from running, or ending."""
+async def run_command(
+    pods: EdgePods,
+    pod: str,
+    query: Query,
+    terminal: Terminal,
+    begun: Callable[[], None] = lambda: None,
+) -> int:
+    """Run a command; return its exit code. Raises what kept it from running, or ending.
+
+    *begun* is called once the edge has taken it.
+    """
     try:
         async with pods.websocket(pod, "exec", query, _PROTOCOLS) as line:
+            begun()
             return await _conversation(line, query, terminal)
     except TransportError as error:
         await pods.explain_loss(pod, error)
         raise
 
 
-async def _conversation(line: Upgraded, query: Query, terminal: Terminal) -> int:
-    socket = WebSocket(line, side=ConnectionType.CLIENT)
+async def _conversation(line: UpgradedLine, query: Query, terminal: Terminal) -> int:
+    socket = WebSocket(line, _MAX_MESSAGE_BYTES, ConnectionType.CLIENT)
     wanted = dict(query)
     async with asyncio.TaskGroup() as tasks:
         speaking = []
@@ -71,7 +82,7 @@ async def _shown(socket: WebSocket, terminal: Terminal) -> bytes:
         if channel == bytes([_ERROR]) and text:
             return text
         if text:
-            terminal.show(text, error=channel == bytes([_STDERR]))
+            await terminal.show(text, error=channel == bytes([_STDERR]))
 
 
 async def _typing(socket: WebSocket, terminal: Terminal, *, ends: bool) -> None:

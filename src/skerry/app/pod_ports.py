@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from skerry.app.edge_pods import EdgePods
-from skerry.runtime.http import Upgraded
-from skerry.runtime.transport import TransportError
+from skerry.runtime.transport import TransportError, UpgradedLine
 from skerry.wire.spdy import Asked, Event, Finished, Received, Spdy, SpdyError
 
 _SPDY: Final = "SPDY/3.1"
@@ -81,7 +80,7 @@ async def _listening(
 class _Session:
     """The streams of one session."""
 
-    def __init__(self, line: Upgraded, report: Callable[[str], None]) -> None:
+    def __init__(self, line: UpgradedLine, report: Callable[[str], None]) -> None:
         self._line = line
         self._report = report
         self._spdy = Spdy()

@@ -51,7 +51,7 @@ class LocalTerminal:
         finally:
             loop.remove_signal_handler(signal.SIGWINCH)
 
-    def show(self, text: bytes, *, error: bool) -> None:
+    async def show(self, text: bytes, *, error: bool) -> None:
         """Write what the command wrote."""
         stream = sys.stderr.buffer if error else sys.stdout.buffer
         stream.write(text)

@@ -3,7 +3,8 @@
 ``runtime`` does not know ``server``; the shapes below are the handler's seam as far as a client
 needs it, and ``app`` hands in the handler and the maker of its request objects. Meaning is the
 same as over a socket: failures arrive as Status answers, a stream applies back-pressure and ends
-when its reader leaves, and the body the handler sees is a copy nobody else holds.
+when its reader leaves, and the body the handler sees is a copy nobody else holds. A connection
+that is handed over to another protocol is two such streams, one each way.
 """
 
 from __future__ import annotations
@@ -19,10 +20,17 @@ import orjson
 
 from skerry.api.errors import ApiError, InternalError
 from skerry.kit.log import Logger
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, TransportError
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    TransportError,
+    UpgradedLine,
+)
 
 # As much as a socket and the loop's write buffer would hold before a writer has to wait.
 _LOW_WATER = 64 * 1024
+_SWITCHING = 101
 
 _log = Logger("embedded-transport")
 
@@ -95,6 +103,28 @@ class EmbeddedTransport:
             async with self._running(answer) as stream:
                 yield stream
 
+    @asynccontextmanager
+    async def upgraded(
+        self,
+        protocol: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        method: str = "GET",
+    ) -> AsyncIterator[UpgradedLine]:
+        """Offer to speak *protocol* from now on; yields the connection with what was answered."""
+        fields = {**headers, "connection": "Upgrade", "upgrade": protocol}
+        answer = await self._answer(method, path, query, fields, b"")
+        if isinstance(answer, Answer):
+            yield _refused(*answer)
+        elif answer.status != _SWITCHING:
+            body = b"" if hasattr(answer, "run") else _joined(answer.body)
+            yield _refused(answer.status, _headers(answer), body)
+        else:
+            typed = _Sender()
+            async with self._running(answer, typed) as stream:
+                yield _End(typed, stream.sender, stream.status, stream.headers)
+
     async def close(self) -> None:
         self._closed = True
         for sender in list(self._senders):
@@ -123,20 +153,21 @@ class EmbeddedTransport:
             )
 
     @asynccontextmanager
-    async def _running(self, answer: Any) -> AsyncIterator[_Running]:
-        """Run a stream while its reader is inside."""
+    async def _running(self, answer: Any, typed: _Sender | None = None) -> AsyncIterator[_Running]:
+        """Run a stream while its reader is inside; *typed* is what that sends, if it can."""
         sender = _Sender()
         self._senders.add(sender)
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                task = tasks.create_task(_run(answer, sender))
+                task = tasks.create_task(_run(answer, sender, typed))
                 try:
                     yield _Running(answer, sender)
                 except Exception as error:  # noqa: BLE001 - raised again below
                     failure = error  # so that it does not leave wrapped in a group
                 finally:
-                    sender.close()
+                    for each in (sender, *((typed,) if typed is not None else ())):
+                        each.close()
                     task.cancel()
         finally:
             self._senders.discard(sender)
@@ -144,10 +175,10 @@ class EmbeddedTransport:
             raise failure
 
 
-async def _run(answer: Any, sender: _Sender) -> None:
+async def _run(answer: Any, sender: _Sender, typed: _Sender | None) -> None:
     """Let the stream write until it returns; a failure ends it as a broken connection would."""
     try:
-        await answer.run(sender)
+        await answer.run(sender if typed is None else _End(sender, typed))
     except ConnectionError:
         pass
     except Exception as error:  # noqa: BLE001 - this is the HTTP boundary of an embedded server
@@ -206,32 +237,85 @@ class _Sender:
         self._error = error
         self.end()
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def taken(self) -> bytes:
+        """Return the next chunk, waiting for it; empty at the end."""
         while True:
-            while self._chunks:
+            if self._chunks:
                 chunk = self._chunks.popleft()
                 self._queued -= len(chunk)
                 if self._queued <= _LOW_WATER:
                     self._room.set()
-                yield chunk
+                return chunk
             if self._error is not None:
                 raise self._error
             if self._ended:
-                return
+                return b""
             if self._reader_gone:
                 raise TransportError("the transport is closed")
             self._arrived.clear()
             await self._arrived.wait()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while chunk := await self.taken():
+            yield chunk
+
+
+class _End:
+    """One end of a connection that was taken over; or of one that was not, and why."""
+
+    def __init__(
+        self,
+        outgoing: _Sender,
+        incoming: _Sender,
+        status: int = _SWITCHING,
+        headers: Mapping[str, str] = NO_HEADERS,
+        refused: bytes = b"",
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._outgoing = outgoing
+        self._incoming = incoming
+        self._refused = refused
+
+    def write(self, chunk: bytes) -> None:
+        self._outgoing.write(chunk)
+
+    async def drain(self) -> None:
+        await self._outgoing.drain()
+
+    @property
+    def closed(self) -> bool:
+        return self._outgoing.closed
+
+    @property
+    def queued_bytes(self) -> int:
+        return self._outgoing.queued_bytes
+
+    async def read(self) -> bytes:
+        try:
+            return await self._incoming.taken()
+        except TransportError:
+            # A connection that broke is one that has ended.
+            return b""
+
+    async def refusal(self) -> bytes:
+        return self._refused
+
+
+def _refused(status: int, headers: Mapping[str, str], body: bytes) -> _End:
+    nobody = _Sender()
+    nobody.close()
+    return _End(nobody, nobody, status, headers, body)
 
 
 class _Running:
     def __init__(self, answer: Any, sender: _Sender) -> None:
         self.status: int = answer.status
         self.headers: Mapping[str, str] = _headers(answer)
-        self._sender = sender
+        self.sender = sender
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._sender.chunks()
+        return self.sender.chunks()
 
 
 class _Whole:

@@ -86,6 +86,52 @@ class Transport(Protocol):
         """End every exchange and release what is held."""
 
 
+class UpgradedLine(Protocol):
+    """A connection on which another protocol was offered, and how that was answered."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    @property
+    def queued_bytes(self) -> int:
+        """How much waits to be sent."""
+
+    async def read(self) -> bytes:
+        """Return what has arrived, waiting for it; empty at the end."""
+
+    def write(self, chunk: bytes) -> None:
+        """Queue *chunk* for sending; dropped once the peer is gone."""
+
+    async def drain(self) -> None:
+        """Wait until little enough is queued; raises ConnectionError once the peer is gone."""
+
+    async def refusal(self) -> bytes:
+        """Return the body of an answer that did not take the offer, as far as it is short."""
+
+
+class UpgradingTransport(Transport, Protocol):
+    """A way to one server on which connections can be handed over to another protocol."""
+
+    def upgraded(
+        self,
+        protocol: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        method: str = "GET",
+    ) -> AbstractAsyncContextManager[UpgradedLine]:
+        """Offer to speak *protocol* from now on; yields the connection with what was answered.
+
+        Only an answer of 101 has taken the offer. Leaving ends the connection.
+        """
+
+
 async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the newline-separated records of *chunks*, without the newline.
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from skerry.api.errors import BadRequest
 from skerry.server.user import User
+from skerry.web.terminal import TabTerminal
 
 
 class Subscription(Protocol):
@@ -33,6 +34,8 @@ Facts = Callable[[], Awaitable[Mapping[str, Any]]]
 # Opens what somebody may see of a view; raises an ApiError for a view that there cannot be.
 Opening = Callable[[User, Mapping[str, Any]], Awaitable[Subscription]]
 Question = Callable[[User, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+# Runs in a terminal until it ends, and returns its exit code; raises an ApiError where it cannot.
+Program = Callable[[User, Mapping[str, Any], TabTerminal], Awaitable[int]]
 
 
 async def _no_facts() -> Mapping[str, Any]:
@@ -49,6 +52,7 @@ class Desk:
 
     openings: Mapping[str, Opening] = field(default_factory=dict)
     questions: Mapping[str, Question] = field(default_factory=dict)
+    programs: Mapping[str, Program] = field(default_factory=dict)
     # What the hello says besides protocol and user.
     facts: Facts = _no_facts
     settled: Settled = _at_once
@@ -66,6 +70,15 @@ class Desk:
         if found is None:
             raise BadRequest(
                 f"ask: no question is called {kind!r}; there are {_listed(self.questions)}"
+            )
+        return found
+
+    def program(self, kind: str) -> Program:
+        """Return what runs as *kind*."""
+        found = self.programs.get(kind)
+        if found is None:
+            raise BadRequest(
+                f"run: no program is called {kind!r}; there are {_listed(self.programs)}"
             )
         return found
 

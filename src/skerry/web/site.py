@@ -44,7 +44,8 @@ from skerry.web.oidc import LIFETIME_SECONDS, OidcSignIn
 from skerry.web.origin import check_host, check_navigation, check_own_page, check_site
 from skerry.web.pace import Pace
 from skerry.web.sessions import Credential, Session, Sessions
-from skerry.web.tab import Audit, Tab
+from skerry.web.tab import Tab
+from skerry.web.terminals import Audit
 
 COOKIE = "__Host-skerry"
 # Of a browser that is away to sign in.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,16 +23,21 @@ from skerry.logic.fleet.console.frames import (
     MAX_SUBSCRIPTIONS,
     PROTOCOL,
     Ask,
+    Frame,
     FrameError,
+    Run,
+    Shown,
+    Size,
     Subscribe,
+    TerminalFrame,
     Unsubscribe,
     parse_frame,
 )
 from skerry.server.streaming.websocket import WebSocket, WebSocketClosed
-from skerry.server.user import User
 from skerry.web.desk import Desk, Subscription
 from skerry.web.pace import Pace
 from skerry.web.sessions import Session, Sessions
+from skerry.web.terminals import Audit, Terminals
 
 # A tab whose socket still holds this much is sent nothing.
 _MAX_QUEUED_BYTES = 256 * 1024
@@ -42,9 +47,8 @@ _CHECK_SECONDS = 10.0
 _MAX_QUESTIONS = 8
 # A person who types and scrolls sends some ten frames a second; who sends more is made to wait.
 _FRAMES_PER_SECOND, _FRAMES_BURST, _PAUSE_SECONDS = 20, 100, 0.1
-
-# (verb, kind, who, the code of the answer): each view and question is audited like a request.
-Audit = Callable[[str, str, User, int], None]
+# Of terminals: a page sends what is typed once for each time it draws, and notes what it has shown.
+_TERMINAL_FRAMES_PER_SECOND, _TERMINAL_FRAMES_BURST = 200, 400
 
 
 @dataclass(slots=True)
@@ -80,6 +84,10 @@ class Tab:
         self._audit = audit
         self._open: dict[int, _Open] = {}
         self._frames = RateLimit(per_second=_FRAMES_PER_SECOND, burst=_FRAMES_BURST)
+        self._terminal_frames = RateLimit(
+            per_second=_TERMINAL_FRAMES_PER_SECOND, burst=_TERMINAL_FRAMES_BURST
+        )
+        self._terminals = Terminals(desk, clock, audit, self._say)
         self._answers: set[asyncio.Task[None]] = set()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -98,6 +106,7 @@ class Tab:
                 reason = await self._ended
                 for task in (*work, *self._answers):
                     task.cancel()
+                self._terminals.end()
             if reason:
                 self._say({"bye": {"reason": reason}})
             self._socket.close()
@@ -114,19 +123,30 @@ class Tab:
         try:
             while True:
                 text = await self._socket.receive()
-                while not self._frames.allows(self._clock.monotonic()):
-                    await self._clock.sleep(_PAUSE_SECONDS)
-                self._sessions.use(self._session)
                 try:
-                    await self._hear(text, tasks)
+                    frame: Frame | None = parse_frame(text)
                 except FrameError as error:
-                    self._refuse(error.id, error)
+                    frame = None
+                    if not self._terminals.fail(error.id, error):
+                        self._refuse(error.id, error)
+                rate = self._terminal_frames if isinstance(frame, TerminalFrame) else self._frames
+                while not rate.allows(self._clock.monotonic()):
+                    await self._clock.sleep(_PAUSE_SECONDS)
+                if not isinstance(frame, Shown | Size):
+                    # What a program prints is shown without anybody there.
+                    self._sessions.use(self._session)
+                if frame is not None:
+                    await self._hear(frame, tasks)
         except (WebSocketClosed, ConnectionError):
             self._end("")
 
-    async def _hear(self, text: bytes, tasks: asyncio.TaskGroup) -> None:
-        frame = parse_frame(text)
+    async def _hear(self, frame: Frame, tasks: asyncio.TaskGroup) -> None:
         match frame:
+            case Run(number):
+                try:
+                    self._terminals.run(frame, self._session.user, tasks)
+                except BadRequest as error:
+                    self._refuse(number, error)
             case Unsubscribe(number):
                 self._close(number)
             case Subscribe():
@@ -138,6 +158,8 @@ class Tab:
                 task = tasks.create_task(self._answer(frame))
                 self._answers.add(task)
                 task.add_done_callback(self._answers.discard)
+            case _:
+                self._terminals.hear(frame)
 
     def _close(self, number: int) -> None:
         known = self._open.pop(number, None)
@@ -218,6 +240,7 @@ class Tab:
         """End with the session's credential, also when nobody does anything."""
         while True:
             await self._clock.sleep(_CHECK_SECONDS)
+            self._terminals.end_idle()
             with contextlib.suppress(Unauthorized, ServiceUnavailable):
                 await self._sessions.check(self._session)
 

@@ -4,85 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import socket
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.kit.e2e.processes import refuse_old_kubectl
-
-_BIN = Path(sys.executable).parent
-_POD = """
-apiVersion: v1
-kind: Pod
-metadata: {name: web, namespace: shop}
-spec:
-  containers:
-  - name: main
-    image: python
-    command: ["python3", "-u", "-m", "http.server", "8000", "--directory", "/etc"]
-    readinessProbe: {tcpSocket: {port: 8000}, periodSeconds: 1}
-"""
-
-
-class Place:
-    """A hub that takes tunnels, and an edge that has dialled one."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.environment = {
-            "PATH": f"{_BIN}:{os.environ['PATH']}",
-            "HOME": str(folder),
-            "SKERRY_HOME": str(folder / "home"),
-            "TMPDIR": str(folder),
-            "KUBECONFIG": str(folder / "hub" / "admin.kubeconfig"),
-        }
-
-    def run(self, *words: str, given: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            words, cwd=self.folder, env=self.environment, input=given, text=True, timeout=100,
-            capture_output=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done
-
-    def sessions(self) -> list[dict[str, str]]:
-        """Return what the audit log says of sessions that have ended."""
-        lines = (self.folder / "audit.log").read_text().splitlines()
-        events = [event for event in map(json.loads, lines) if "/edges/" in event["requestURI"]]
-        ended = [event for event in events if event["stage"] == "ResponseComplete"]
-        return [event["annotations"] for event in ended]
+from tests.kit.e2e.tunnel import Place, tunnel_place
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     refuse_old_kubectl()
-    place = Place(tmp_path_factory.mktemp("tunnel"))
-    up = ("skerry", "up", "--detach", "--init", "--no-console", "--data-dir", "hub", "--port", "0")
-    place.run(*up, "--tunnel", "--audit-log", str(place.folder / "audit.log"))
-    try:
-        place.run("kubectl", "ws", "create", "imw", "--enter")
-        place.run("skerry", "edge", "join", "florin", "env=prod", "--tunnel")
-        at_edge = ("kubectl", "--context", "kind-florin")
-        place.run(*at_edge, "create", "namespace", "shop")
-        # What a pod needs is made a moment after its namespace.
-        wait = (*at_edge, "-n", "shop", "wait", "--timeout=60s")
-        place.run(*wait, "--for=create", "serviceaccount/default")
-        place.run(*at_edge, "apply", "-f", "-", given=_POD)
-        place.run(*wait, "--for=condition=Ready", "pod/web")
+    with tunnel_place(tmp_path_factory.mktemp("tunnel"), "--no-console") as place:
         yield place
-    finally:
-        with contextlib.suppress(AssertionError):
-            place.run("skerry", "edge", "delete", "florin")
-        place.run("skerry", "down", "--data-dir", "hub")
 
 
 def test_a_log_is_shown_and_what_keeps_it_is_said(place: Place) -> None:

@@ -6,6 +6,8 @@ sentence and costs the tab nothing else; the size of a frame is limited before i
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,11 @@ SUBPROTOCOL = f"skerry.console.v{PROTOCOL}"
 MAX_FRAME_BYTES = 256 * 1024
 # One view is open at a time, with a search box and a drawer over it.
 MAX_SUBSCRIPTIONS = 16
+# Programs of one tab that somebody types into, and how much of what is typed may wait for one.
+MAX_TERMINALS = 4
+MAX_TYPED_BYTES = 64 * 1024
+# Wider and higher than any screen shows letters.
+MAX_SIDE = 1000
 _MAX_ID = 2**31
 _SHOWN = 64
 
@@ -50,7 +57,49 @@ class Ask:
     given: Mapping[str, Any]
 
 
-Frame = Subscribe | Unsubscribe | Ask
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run a program in the terminal *id*."""
+
+    id: int
+    kind: str
+    given: Mapping[str, Any]
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Somebody typed or pasted."""
+
+    id: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A terminal has another width and height, in letters."""
+
+    id: int
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """So many more bytes of what a program printed are on the screen."""
+
+    id: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The terminal is closed, and its program with it."""
+
+    id: int
+
+
+TerminalFrame = Typed | Size | Shown | End
+Frame = Subscribe | Unsubscribe | Ask | Run | TerminalFrame
 
 
 class FrameError(BadRequest):
@@ -78,7 +127,46 @@ def parse_frame(text: bytes) -> Frame:
         return Subscribe(number, _kind(frame, "sub", number), _members(frame, "view", number))
     if "ask" in frame:
         return Ask(number, _kind(frame, "ask", number), _members(frame, "with", number))
-    raise FrameError('want one of the members "sub", "unsub" and "ask"', number)
+    if "run" in frame:
+        kind, given = _kind(frame, "run", number), _members(frame, "with", number)
+        return Run(number, kind, given, _size(frame, number))
+    if (found := _of_terminal(frame, number)) is not None:
+        return found
+    raise FrameError(
+        'want one of the members "sub", "unsub", "ask", "run", "typed", "size", "shown" and "end"',
+        number,
+    )
+
+
+def _of_terminal(frame: Mapping[str, Any], number: int) -> TerminalFrame | None:
+    if "typed" in frame:
+        return Typed(number, _bytes(frame["typed"], number))
+    if "size" in frame:
+        return Size(number, _size(frame, number))
+    if "shown" in frame:
+        count = frame["shown"]
+        if type(count) is not int or count < 0:
+            raise FrameError("shown: want a number of bytes", number)
+        return Shown(number, count)
+    return End(number) if frame.get("end") is True else None
+
+
+def _bytes(text: Any, number: int) -> bytes:
+    try:
+        if isinstance(text, str):
+            found = base64.b64decode(text, validate=True)
+            if len(found) <= MAX_TYPED_BYTES:
+                return found
+    except (binascii.Error, ValueError) as error:
+        raise FrameError(f"typed: {error}", number) from error
+    raise FrameError(f"typed: want at most {MAX_TYPED_BYTES} bytes in base64", number)
+
+
+def _size(frame: Mapping[str, Any], number: int) -> tuple[int, int]:
+    match frame.get("size"):
+        case [int(width), int(height)] if 0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE:
+            return width, height
+    raise FrameError(f"size: want a width and a height from 1 to {MAX_SIDE}", number)
 
 
 def _kind(frame: Mapping[str, Any], member: str, number: int) -> str:

@@ -14,12 +14,12 @@ export function Empty({ title, children, command }) {
 }
 
 /** A Status the hub answered with. Forbidden says the missing verb and resource; the rest may be retried. */
-export function Failure({ status, onRetry }) {
+export function Failure({ status, onRetry, title = "" }) {
   if (status.reason === "Forbidden") {
-    return html`<section class="notice" role="alert"><h2>You may not see this</h2><p>${status.message}</p>
+    return html`<section class="notice" role="alert"><h2>${title || "You may not see this"}</h2><p>${status.message}</p>
       <p>Ask the workspace's owner for the right, or sign in as somebody who has it: <${Link} to="/console/login">sign in<//>.</p></section>`;
   }
-  return html`<section class="notice" role="alert"><h2>${status.reason === "NotFound" ? "Not found" : "That did not work"}</h2>
+  return html`<section class="notice" role="alert"><h2>${title || (status.reason === "NotFound" ? "Not found" : "That did not work")}</h2>
     <p>${status.message || status.reason}</p>${onRetry && html`<button type="button" onClick=${onRetry}>Try again</button>`}</section>`;
 }
 

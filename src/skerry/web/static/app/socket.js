@@ -26,6 +26,8 @@ export const hello = signal(null);
 const subscriptions = new Map();
 /** @type {Map<number, {resolve: Function, reject: Function, timer: number}>} */
 const questions = new Map();
+/** Programs that run in terminals of this tab. @type {Map<number, (frame: any) => void>} */
+const programs = new Map();
 let lastId = FIRST;
 /** What was asked for with the page, and what the hub answered before anybody took it over. */
 let early = null;
@@ -83,6 +85,11 @@ function receive(frame) {
     questions.delete(frame.id);
     return frame.error ? question.reject(new HubError(frame.error)) : question.resolve(frame.set);
   }
+  const program = programs.get(frame.id);
+  if (program) {
+    if (frame.error || "exit" in frame) programs.delete(frame.id);
+    return program(frame);
+  }
   if (early && frame.id === FIRST) return early.frames.push(frame);
   return subscriptions.get(frame.id)?.receive(frame);
 }
@@ -136,6 +143,9 @@ function fail(sentence) {
     reject(new HubError({ message: sentence, reason: "Disconnected" }));
   }
   questions.clear();
+  const lost = [...programs.values()];
+  programs.clear();
+  for (const receiveFrame of lost) receiveFrame({ error: { message: sentence, reason: "Disconnected" } });
 }
 
 function send(frame) {
@@ -186,4 +196,22 @@ export function ask(kind, words) {
     questions.set(id, { resolve, reject, timer: pending });
     send({ id, ask: kind, with: words });
   });
+}
+
+/**
+ * Run a program in a terminal; it ends with a frame that has `exit` or `error`, and does not come back
+ * with the connection. Returns what sends more about it.
+ *
+ * @param {string} kind @param {object} words @param {number[]} size @param {(frame: any) => void} receiveFrame
+ */
+export function run(kind, words, size, receiveFrame) {
+  const id = ++lastId;
+  programs.set(id, receiveFrame);
+  if (connection.value === "live") send({ id, run: kind, with: words, size });
+  else window.setTimeout(() => programs.delete(id) && receiveFrame({ error: { message: "not connected to the hub", reason: "Disconnected" } }));
+  return (frame) => {
+    if (!programs.has(id)) return;
+    if (frame.end) programs.delete(id);
+    send({ id, ...frame });
+  };
 }

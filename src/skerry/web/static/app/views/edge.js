@@ -10,6 +10,7 @@ import { objectName } from "../format.js";
 import { objectWord } from "./whynot.js";
 import { Difference } from "../difference.js";
 import { Logs, podWord } from "../logs.js";
+import { Exec } from "../exec.js";
 import { useKey } from "../keys.js";
 
 function why(entry, edge) {
@@ -28,6 +29,14 @@ function log(entry, edge) {
   return word && address(["edges", ws, name], { logs: word, from: entry.placement.ws });
 }
 
+/** Return the address at which a command can be run in an object's pods; nothing of one that has none. */
+function exec(entry, edge) {
+  const [ws, name] = edge;
+  const word = entry.placement ? podWord(entry.object) : "";
+  const slash = word.indexOf("/");
+  return word && address(["edges", ws, name, "exec"], { from: entry.placement.ws, ns: word.slice(0, slash), pod: word.slice(slash + 1) });
+}
+
 function Objects({ objects, edge, location }) {
   if (!objects?.length) return html`<p class="quiet">Nothing is placed here.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Table of objects"><table>
@@ -37,7 +46,7 @@ function Objects({ objects, edge, location }) {
       <td><${Check} value=${entry.wanted} /></td><td><${Check} value=${entry.delivered} /></td><td><${Check} value=${entry.healthy} /></td>
       <td><bdi>${entry.cause ?? ""}</bdi></td>
       <td>${entry.placement && html`<${Link} to=${why(entry, `${edge[0]}/${location}`)} aria-label="why ${objectName(entry.object)} is as it is">why<//> · <${Link} to=${difference(entry, edge)} aria-label="diff of ${objectName(entry.object)}">diff<//>`}
-        ${log(entry, edge) && html` · <${Link} to=${log(entry, edge)} aria-label="log of ${objectName(entry.object)}">log<//>`}</td></tr>`)}</tbody></table></div>`;
+        ${log(entry, edge) && html` · <${Link} to=${log(entry, edge)} aria-label="log of ${objectName(entry.object)}">log<//> · <${Link} to=${exec(entry, edge)} aria-label="exec in ${objectName(entry.object)}">exec<//>`}</td></tr>`)}</tbody></table></div>`;
 }
 
 export function Edge({ rest, query }) {
@@ -45,10 +54,15 @@ export function Edge({ rest, query }) {
   const live = useLive("edge", { ws, name });
   const { data, error } = live;
   const first = data?.objects?.map((entry) => log(entry, rest)).find(Boolean);
+  const running = data?.objects?.map((entry) => exec(entry, rest)).find(Boolean);
+  useKey("exec", "e", "Run a command in the first workload", () => running && navigate(running));
   useKey("logs", "l", "Log of the first workload", () => first && navigate(first));
   if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
   if (!data) return html`<h1><bdi>${name}</bdi></h1><${Loading} what="the edge" />`;
   const location = data.location ?? name;
+  // Whoever asks in another workspace than the inventory calls the edge by its path.
+  const from = query.get("from") || ws;
+  const called = from === ws ? name : `${ws}:${name}`;
   return html`
     <h1>Edge <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
     <dl class="facts">
@@ -59,6 +73,7 @@ export function Edge({ rest, query }) {
     </dl>
     <section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${rest} location=${location} /></section>
     ${query.get("diff") && html`<${Difference} key=${query.get("diff")} ws=${query.get("from") ?? ""} object=${query.get("diff")} edge=${`${ws}/${name}`} onClose=${() => requery({ diff: "", from: "" }, { replace: false })} />`}
-    ${query.get("logs") && html`<${Logs} key=${query.get("logs")} ws=${query.get("from") || ws} edge=${query.get("from") && query.get("from") !== ws ? `${ws}:${name}` : name} word=${query.get("logs")} onClose=${() => requery({ logs: "", from: "" }, { replace: false })} />`}
+    ${query.get("logs") && html`<${Logs} key=${query.get("logs")} ws=${from} edge=${called} word=${query.get("logs")} onClose=${() => requery({ logs: "", from: "" }, { replace: false })} />`}
+    ${rest[2] === "exec" && html`<${Exec} ws=${from} edge=${called} query=${query} />`}
     <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
 }

@@ -1,6 +1,7 @@
 // Status queries: build one, watch what the edges answer as a table and as a plot over time.
 
 import { html, useEffect, useRef, useState } from "../ui.js";
+import { styled } from "../sheets.js";
 import { address, Link, navigate } from "../router.js";
 import { useLive } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
@@ -104,11 +105,9 @@ function Plot({ answer }) {
 
 /** Return the plotting library, and its style sheet with it: both are fetched by who plots. */
 async function charts() {
-  const sheet = new URL("../../vendor/uplot.css", import.meta.url).href;
-  if (!document.querySelector(`link[href="${sheet}"]`)) {
-    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: sheet }));
-  }
-  return (await import("../../vendor/uplot.js")).default;
+  const sheet = styled(new URL("../../vendor/uplot.css", import.meta.url).href);
+  const [module] = await Promise.all([import("../../vendor/uplot.js"), sheet]);
+  return module.default;
 }
 
 async function draw(box, plot, numbers, values) {

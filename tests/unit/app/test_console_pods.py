@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from skerry.api.errors import ApiError, Forbidden
-from skerry.app.console_logs import MAX_BYTES, MAX_LINES, ConsoleLogs
+from skerry.app.console_pods import MAX_BYTES, MAX_LINES, ConsolePods
 from skerry.app.console_questions import Viewer
 from skerry.app.core_controllers import embedded_transport
+from skerry.kit.ids import SeededIds
 from skerry.logic.machinery.edges.tunnel import answer_of
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.server.http.message import Answer, Request
@@ -24,9 +25,10 @@ BOB = User("bob", groups=("system:authenticated",))
 ASKED = {"ws": IMW, "edge": "florin", "namespace": "shop", "pod": "web"}
 
 
-def logs(at: TunnelHub) -> ConsoleLogs:
+def logs(at: TunnelHub) -> ConsolePods:
     api = at.hub.running.api
-    return ConsoleLogs(Viewer(lambda user: embedded_transport(api, user), Feed()), lambda: True)
+    viewer = Viewer(lambda user: embedded_transport(api, user), Feed())
+    return ConsolePods(viewer, lambda: True, SeededIds(1))
 
 
 @in_tunnel_hub
@@ -75,7 +77,7 @@ async def test_a_question_that_names_nothing_is_refused_in_a_sentence(
     change: dict[str, Any], sentence: str
 ) -> None:
     nowhere = EmbeddedTransport(_nobody, Request)
-    asked = ConsoleLogs(Viewer(lambda _: nowhere, Feed()), lambda: False)
+    asked = ConsolePods(Viewer(lambda _: nowhere, Feed()), lambda: False, SeededIds(1))
     with pytest.raises(ApiError, match=sentence):
         await asked.log(OPERATOR, {**ASKED, **change})
 
