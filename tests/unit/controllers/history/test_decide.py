@@ -11,10 +11,11 @@ from skerry.api.objects import Object
 from skerry.controllers.history.decide import ObservedHistory, decide
 from skerry.logic.fleet.history.chain import verify
 from skerry.logic.fleet.history.fold import state_at, timeline
+from skerry.logic.fleet.history.packing import Standing
 from skerry.logic.fleet.history.record import Maker, in_order
 from skerry.logic.fleet.history.retention import Limits
 from skerry.logic.machinery.plan import Create, Delete, Plan
-from tests.kit.decisions import History, random_history
+from tests.kit.decisions import History, destination, random_history
 
 P = edge_placement_ref("wmw", "web")
 SMALL = Limits(records=8)
@@ -50,6 +51,40 @@ def test_pruning_changes_no_answer_younger_than_the_oldest_that_is_left(seed: in
     # Dying between the two leaves a state from which the same rules go on.
     half = applied(history.records, Plan([a for a in plan.actions if isinstance(a, Create)]))
     assert applied(half, planned(half, SMALL, history.now)) == left
+
+
+def large_history() -> History:
+    """Return a history whose checkpoints have two pages."""
+    history = History()
+    everybody = {destination(number): Standing(destination(number)) for number in range(5_010)}
+    for step in range(10):
+        left = destination(step)
+        history.become({each: found for each, found in everybody.items() if each != left})
+    return history
+
+
+def test_dying_between_two_pages_of_a_checkpoint_loses_nothing() -> None:
+    history = large_history()
+    plan = planned(history.records, SMALL, history.now)
+    created = [action for action in plan.actions if isinstance(action, Create)]
+    assert len(created) == 2
+    for written in (1, 2, 3):
+        objects = applied(history.records, Plan(plan.actions[:written]))
+        line = timeline(objects)
+        assert state_at(line, history.now, history.now).standings == history.present
+        left = applied(objects, planned(objects, SMALL, history.now))
+        assert left == applied(history.records, plan)
+        assert state_at(timeline(left), history.now, history.now).standings == history.present
+
+
+def test_a_daily_checkpoint_that_was_begun_is_completed() -> None:
+    history = large_history()
+    tomorrow = history.now + timedelta(days=1)
+    plan = planned(history.records, Limits(), tomorrow)
+    assert [type(action) for action in plan.actions] == [Create, Create]
+    begun = applied(history.records, Plan(plan.actions[:1]))
+    whole = applied(begun, planned(begun, Limits(), tomorrow))
+    assert whole == applied(history.records, plan)
 
 
 def test_a_history_with_a_record_that_cannot_be_believed_is_left_alone() -> None:

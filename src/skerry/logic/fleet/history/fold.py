@@ -3,11 +3,18 @@
 Destinations are numbers here: a slot is its own number, and those without slots get numbers beyond
 any slot. So a record of thousands of destinations is a few operations on bitmaps, however many of
 them it is about.
+
+Folding begins at the newest checkpoint and not with the first record, so that an answer costs what
+happened since yesterday. A checkpoint of a large placement has several pages, each an object of its
+own, and whoever writes them may die between two. With a page missing it says which destinations
+there were, but not that there were no others: it is passed over as if it had never been begun, and
+what it was to stand for is folded itself. A page that somebody deletes has the same effect; where
+what came before is gone as well, the state is unknown and no guess is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -20,6 +27,8 @@ from skerry.logic.fleet.placement.records import Destination
 
 # Slots are given one after another and never again: no placement comes near this.
 _BEYOND_SLOTS = 1 << 31
+
+_Place = tuple[str, int, int]
 
 
 class UnknownThen(Exception):
@@ -212,20 +221,44 @@ def state_at(line: Timeline, moment: datetime, now: datetime) -> State:
 
 def folded(line: Timeline, end: int) -> State:
     """Return the state after the first *end* records; raises ``UnknownThen`` if one is missing."""
-    begin = next((n for n in range(end - 1, -1, -1) if _starts(line.records[n])), None)
+    whole = _whole_checkpoints(line.records[:end])
+    starts = (n for n in range(end - 1, -1, -1) if _starts(line.records[n], whole))
+    begin = next(starts, None)
     lost = [at for at in line.broken if at < end and (begin is None or at > begin)]
     if lost:
         raise UnknownThen(f"unknown from {line.broken[min(lost)]} to the next checkpoint")
     if begin is None and not line.is_whole:
         raise UnknownThen("the records before are missing, and no checkpoint stands for them")
     folder = Folder()
-    for record in line.records[begin or 0 : end]:
+    for record in believable(line.records[begin or 0 : end]):
         folder.take(record)
     return folder.state()
 
 
-def _starts(record: Record) -> bool:
-    return record.change == "Checkpoint" and record.page == 1
+def believable(records: Sequence[Record]) -> Iterator[Record]:
+    """Yield the records that say something: no pages of checkpoints that lack one."""
+    whole = _whole_checkpoints(records)
+    return (each for each in records if each.change != "Checkpoint" or _place(each) in whole)
+
+
+def _whole_checkpoints(records: Iterable[Record]) -> set[_Place]:
+    """Return the places at which a checkpoint stands with all its pages."""
+    pages: dict[_Place, set[int]] = {}
+    wanted: dict[_Place, int] = {}
+    for each in records:
+        if each.change == "Checkpoint":
+            pages.setdefault(_place(each), set()).add(each.page)
+            wanted[_place(each)] = each.pages
+    return {place for place, there in pages.items() if len(there) >= wanted[place]}
+
+
+def _place(record: Record) -> _Place:
+    """Return where a checkpoint stands; two controllers that write one there write the same."""
+    return (record.uid, record.order.revision, record.order.counter)
+
+
+def _starts(record: Record, whole: set[_Place]) -> bool:
+    return record.change == "Checkpoint" and record.page == 1 and _place(record) in whole
 
 
 def _end(records: Sequence[Record], moment: datetime) -> int:

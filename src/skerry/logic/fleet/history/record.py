@@ -405,7 +405,9 @@ class Record:
     everybody: bool
     start: int | None
     to: int | None
+    # Its page and how many there are; a checkpoint says something only with all of them.
     page: int
+    pages: int
     object: Mapping[str, Any]
 
     @property
@@ -434,7 +436,7 @@ def read(obj: Mapping[str, Any]) -> Record:
 def _record(name: str, order: Order, obj: Mapping[str, Any]) -> Record:
     destinations = obj.get("destinations") or {}
     slots, keys = destinations.get("slots"), destinations.get("keys")
-    change = obj["change"]
+    change, page = obj["change"], obj.get("page") or {}
     if change not in CHANGES:
         raise ValueError(f"change {change!r} is none")
     return Record(
@@ -450,7 +452,8 @@ def _record(name: str, order: Order, obj: Mapping[str, Any]) -> Record:
         bool(destinations.get("all")),
         obj.get("from"),
         obj.get("to"),
-        (obj.get("page") or {}).get("number", 1),
+        page.get("number", 1),
+        page.get("of", 1),
         obj,
     )
 

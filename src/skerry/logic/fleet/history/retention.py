@@ -1,7 +1,7 @@
 """What of a placement's history may be dropped, and which checkpoint must stand first.
 
-Nothing is dropped before a checkpoint stands for it, so no answer younger than the checkpoint
-changes. A checkpoint a day keeps folding short.
+Nothing is dropped before a checkpoint stands for it, with all its pages, so no answer younger than
+the checkpoint changes. A checkpoint a day keeps folding short.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from skerry.api.edge import HISTORY_RETENTION
@@ -64,11 +65,12 @@ def is_kept(placement: Object, usual: Limits) -> bool:
 
 
 class Kept(NamedTuple):
-    """What of a record counts for retention."""
+    """What of a record counts for retention; ``pages`` is how many a checkpoint has in all."""
 
     order: Order
     time: datetime
     size: int
+    pages: int = 1
 
 
 class Plan(NamedTuple):
@@ -92,9 +94,8 @@ def plan(records: Sequence[Kept], limits: Limits, now: datetime) -> Plan:
     while drop and _is_checkpoint(records[drop - 1]):
         drop -= 1
     if drop:
-        stands = drop < len(records) and _is_checkpoint(records[drop])
-        return Plan(None if stands else drop, drop)
-    newest = next((n for n in range(len(records) - 1, -1, -1) if _is_checkpoint(records[n])), None)
+        return Plan(None if _stands(records, drop) else drop, drop)
+    newest = next((n for n in range(len(records) - 1, -1, -1) if _is_last_page(records, n)), None)
     since = records[newest if newest is not None else 0].time
     recorded = len(records) - 1 - (newest if newest is not None else -1)
     if recorded and now - since >= _DAY:
@@ -104,6 +105,34 @@ def plan(records: Sequence[Kept], limits: Limits, now: datetime) -> Plan:
 
 def _is_checkpoint(kept: Kept) -> bool:
     return kept.order.checkpoint > 0
+
+
+def _stands(records: Sequence[Kept], at: int) -> bool:
+    """Tell whether a checkpoint begins at *at* and has all its pages.
+
+    Who writes one may die between two pages. What it would stand for must stay until it is whole;
+    it is written again from the same records, under the same names.
+    """
+    if at >= len(records) or not _is_checkpoint(records[at]):
+        return False
+    first = records[at]
+    beside = takewhile(lambda each: _is_beside(each, first), islice(records, at, None))
+    return len({each.order.checkpoint for each in beside}) >= first.pages
+
+
+def _is_beside(kept: Kept, first: Kept) -> bool:
+    """Tell whether a record is a page of the checkpoint that *first* is a page of."""
+    place = (first.order.revision, first.order.counter)
+    return _is_checkpoint(kept) and (kept.order.revision, kept.order.counter) == place
+
+
+def _is_last_page(records: Sequence[Kept], at: int) -> bool:
+    if not _is_checkpoint(records[at]):
+        return False
+    begin = at
+    while begin and _is_beside(records[begin - 1], records[at]):
+        begin -= 1
+    return _stands(records, begin)
 
 
 def _surplus(records: Sequence[Kept], limits: Limits, now: datetime) -> int:

@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 from skerry.logic.fleet.history.compare import Difference, Differences
-from skerry.logic.fleet.history.fold import Folder, State, Timeline
+from skerry.logic.fleet.history.fold import Folder, State, Timeline, believable
 from skerry.logic.fleet.history.packing import key_of
 from skerry.logic.fleet.history.record import Record
 from skerry.logic.fleet.placement.records import Destination
@@ -29,7 +29,7 @@ def selected(line: Timeline, selection: Selection) -> list[Record]:
     found: list[Record] = []
     places = _places(line, selection.location) if selection.location else None
     folder = Folder()
-    for record in line.records:
+    for record in believable(line.records):
         concerned = places is None or _concerns(record, places, folder)
         if places is not None:
             folder.take(record)

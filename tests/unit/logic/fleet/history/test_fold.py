@@ -101,3 +101,28 @@ def test_another_placement_of_the_same_name_begins_with_nothing() -> None:
     second.become({destination(2): Standing(destination(2))})
     line = timeline([*first.records, *second.records])
     assert set(folded(line, 2).standings) == {destination(2)}
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_checkpoint_without_all_its_pages_stands_for_nothing(missing: int) -> None:
+    history = History()
+    many = {destination(number): Standing(destination(number)) for number in range(5_001)}
+    history.become(many)
+    order = order_of(history.records[-1]["metadata"]["name"])
+    assert order is not None
+    pages = checkpoint_of(
+        list(many.values()), SUBJECT, MAKER, after=order, time=history.now, chains={}
+    )
+    assert len(pages) == 2
+    left = [page for number, page in enumerate(pages) if number != missing]
+    line = timeline([*history.records, *left])
+    assert folded(line, len(line.records)).standings == many
+    # What it was to stand for is gone: then nothing is known, and nothing is guessed.
+    alone = timeline(left)
+    with pytest.raises(UnknownThen, match="no checkpoint stands for them"):
+        folded(alone, 1)
+    # Of a whole one the same is known at its last page, and before it nothing.
+    both = timeline(pages)
+    assert folded(both, 2).standings == many
+    with pytest.raises(UnknownThen):
+        folded(both, 1)

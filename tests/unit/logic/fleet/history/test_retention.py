@@ -24,8 +24,8 @@ from tests.kit.decisions import NOW
 DAY = timedelta(days=1)
 
 
-def kept(age: timedelta, number: int, size: int = 100, checkpoint: int = 0) -> Kept:
-    return Kept(Order(number, 0, checkpoint, ""), NOW - age, size)
+def kept(age: timedelta, number: int, size: int = 100, checkpoint: int = 0, pages: int = 1) -> Kept:
+    return Kept(Order(number, 0, checkpoint, ""), NOW - age, size, pages)
 
 
 def test_what_is_within_the_limits_stays() -> None:
@@ -50,8 +50,24 @@ def test_a_checkpoint_that_stands_already_is_enough() -> None:
 
 
 def test_the_only_checkpoint_of_a_quiet_placement_stays_for_ever() -> None:
-    pages = [kept(400 * DAY, 1, checkpoint=1), kept(400 * DAY, 1, checkpoint=2)]
+    pages = [kept(400 * DAY, 1, checkpoint=number, pages=2) for number in (1, 2)]
     assert plan(pages, Limits(), NOW) == Plan()
+
+
+@pytest.mark.parametrize("written", [(1,), (2,), (1, 3)])
+def test_a_checkpoint_that_lacks_a_page_is_written_again_before_anything_goes(
+    written: tuple[int, ...],
+) -> None:
+    pages = [kept(40 * DAY, 1, checkpoint=number, pages=3) for number in written]
+    records = [kept(40 * DAY, 1), *pages, kept(2 * DAY, 3)]
+    assert plan(records, Limits(), NOW) == Plan(1, 1)
+    # And it does not count as the one of the day.
+    assert plan([kept(DAY, 1), *pages], Limits(), NOW).checkpoint is not None
+
+
+def test_pages_of_two_checkpoints_do_not_make_one() -> None:
+    pages = [kept(40 * DAY, number, checkpoint=number, pages=2) for number in (1, 2)]
+    assert plan([kept(40 * DAY, 0), *pages, kept(DAY / 2, 3)], Limits(), NOW) == Plan(1, 1)
 
 
 def test_too_many_and_too_much_go() -> None:
