@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.logic.fleet.guards.freeze import Frozen, content_frozen
+from skerry.logic.fleet.guards.freeze import CONTENT, Frozen
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import Assigned
 from skerry.logic.fleet.revision.cut import settle_of
@@ -43,8 +43,8 @@ def prospect(
         labels = location["metadata"].get("labels") or {}
         places.append(Place(slot, destination.uid, labels, given.revision if given else 0))
         names[slot] = destination.location
-        if stops and content_frozen(stops, labels) is not None:
-            held[slot] = " and ".join(stops.at(labels).freezes)
+        if standstill := stops.stopping(CONTENT, labels):
+            held[slot] = " and ".join(standstill.freezes)
     return foreseen_rollout(
         Prospect(
             rollout["metadata"]["name"],

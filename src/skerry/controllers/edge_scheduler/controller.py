@@ -56,7 +56,7 @@ from skerry.controllers.edge_scheduler.rollouts import (
 )
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
 from skerry.kit.log import Logger
-from skerry.logic.fleet.guards.freeze import Frozen, content_frozen
+from skerry.logic.fleet.guards.freeze import CONTENT, Frozen
 from skerry.logic.fleet.history.reasons import why_joined, why_left
 from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.history.retention import Limits
@@ -345,7 +345,7 @@ class EdgeScheduler:
             return None
         guards = self._guards.state.of(ref, placement)
         frozen = Frozen(guards, self._views.edge.client.clock.now())
-        return (lambda labels: content_frozen(frozen, labels)) if frozen else None
+        return (lambda labels: frozen.stopping(CONTENT, labels).until) if frozen else None
 
     def _has_rollout(self, ref: ObjectRef) -> bool:
         rollouts = self._memory.rollouts

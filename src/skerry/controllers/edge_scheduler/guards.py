@@ -187,10 +187,10 @@ class GuardState:
             if frozen
             else ()
         ):
-            standstill = frozen.at(self._labels(each) or {})
-            if stop in standstill.stops and standstill.until is not None:
+            until = frozen.stopping(stop, self._labels(each) or {}).until
+            if until is not None:
                 into.add(each)
-                ends.append(standstill.until)
+                ends.append(until)
         return replace(
             found,
             exempt=exempt,

@@ -121,7 +121,9 @@ def judge(loss: Loss, rules: Sequence[Rule], book: Book, confirm: str, now: date
     hold = book.hold
     at = now if hold is None else min(now, hold.since)
     total = loss.total if hold is None or not hold.of else min(loss.total, hold.of)
-    fresh = loss.removed - book.paid(now) - _counted(rules, book, at)
+    # What has been counted needs no budget. It may be protected since, and that asks for a person.
+    counted = _counted(rules, book, at) - loss.protected.keys()
+    fresh = loss.removed - book.paid(now) - counted
     if not fresh:
         return Verdict(Book(book.charges))
     exceeded = excesses(fresh, total, rules, book, at)

@@ -1,7 +1,9 @@
 """When nothing moves: freezes of guards, at a Location, at a moment.
 
-Freezes overlap as they like; what any of them stops is stopped. They stop what would begin, and
-nothing that has begun.
+Freezes overlap as they like; what any of them stops is stopped, until the last of those that stop
+it ends. They stop what would begin, and nothing that has begun: a rollout that is interrupted half
+way would leave an edge with neither the old nor the new. Content, joining and leaving are asked for
+one by one, since a shop that takes no new version on a weekend may still be closed down.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ CONTENT, JOINING, LEAVING = "Content", "Joining", "Leaving"
 
 
 class Standstill(NamedTuple):
-    """What does not begin, by which freezes, and when the first of those ends."""
+    """By which freezes something does not begin, and when the last of them ends; else nothing."""
 
-    stops: frozenset[str] = frozenset()
     freezes: tuple[str, ...] = ()
     until: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return self.until is not None
 
 
 MOVING = Standstill()
@@ -47,20 +51,20 @@ class Frozen:
         """Tell whether there is any freeze to ask for."""
         return bool(self._freezes)
 
-    def at(self, labels: Mapping[str, str]) -> Standstill:
-        """Return what is stopped at a Location with these labels."""
-        stops: set[str] = set()
+    def stopping(self, what: str, labels: Mapping[str, str]) -> Standstill:
+        """Return by what *what* does not begin at a Location with these labels."""
         names: list[str] = []
         until: datetime | None = None
         for number, (guard, freeze) in enumerate(self._freezes):
+            if what not in freeze.stops:
+                continue
             if freeze.locations is not None and not freeze.locations.matches(labels):
                 continue
             end = self._end(number, freeze, zone_name(freeze, labels))
             if end is not None:
-                stops |= freeze.stops
                 names.append(f"{guard}/{freeze.name}")
-                until = end if until is None else min(until, end)
-        return Standstill(frozenset(stops), tuple(names), until) if stops else MOVING
+                until = end if until is None else max(until, end)
+        return Standstill(tuple(names), until)
 
     def _end(self, number: int, freeze: Freeze, zone: str) -> datetime | None:
         key = number, zone
@@ -70,12 +74,6 @@ class Frozen:
             found = current(freeze.schedule, freeze.duration, self._zones[zone], self._now)
             self._ends[key] = None if found is None else found[1]
         return self._ends[key]
-
-
-def content_frozen(frozen: Frozen, labels: Mapping[str, str]) -> datetime | None:
-    """Return until when content may not begin to change at a Location; None where it may."""
-    found = frozen.at(labels)
-    return found.until if CONTENT in found.stops else None
 
 
 def zone_name(freeze: Freeze, labels: Mapping[str, str]) -> str:

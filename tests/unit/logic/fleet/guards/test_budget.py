@@ -143,6 +143,40 @@ def test_what_is_protected_is_held_however_small() -> None:
     assert lose(2, protected={b"x": ("fleet", "Location hq")}).held == frozenset()
 
 
+def test_what_went_and_came_back_is_held_if_it_is_protected_since() -> None:
+    book = lose(1, 2).book
+    [one] = members(1)
+    protected = {one: ("fleet", "Location hq")}
+    assert lose(1, 2, book=book, minutes=1, protected=protected).held == members(1)
+    # A request that was confirmed speaks for what is protected as well.
+    paid = Book((Charge(_NOW, members(1), "Confirm"),))
+    assert lose(1, book=paid, minutes=1, protected=protected).held == frozenset()
+
+
+def test_a_hold_lists_each_protection_once_and_in_order() -> None:
+    each = dict(
+        zip(sorted(members(1, 2, 3)), (("b", "Two"), ("a", "One"), ("b", "Two")), strict=True)
+    )
+    hold = lose(1, 2, 3, protected=each).book.hold
+    assert hold is not None
+    assert (hold.why, hold.guards, hold.limit) == ("One; Two", ("a", "b"), 0)
+
+
+def test_a_hold_that_does_not_say_of_how_many_is_judged_by_how_many_there_are() -> None:
+    half = (Rule("", Budget("DestinationsRemoved", max=1, percent=50)),)
+    held = lose(*range(6), of=10, rules=half).book
+    assert held.hold is not None
+    old = Book(held.charges, held.hold._replace(of=0))
+    assert lose(*range(6), of=20, rules=half, book=old).held == frozenset()
+
+
+def test_what_has_all_been_counted_goes_without_another_charge() -> None:
+    book = lose(1, 2, 3).book
+    held = lose(4, book=book, minutes=1).book
+    found = lose(1, 2, book=held, minutes=2)
+    assert (found.held, found.book) == (frozenset(), Book(book.charges))
+
+
 @pytest.mark.parametrize(
     "rule",
     [
