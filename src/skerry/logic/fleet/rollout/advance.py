@@ -257,7 +257,7 @@ def _opened(view: View, state: State, number: int, before: BitMap) -> State:
         wave_name=wave.name,
         opened=given.now,
         quiet=NOT_QUIET,
-        members=found.slots,
+        members=found,
         bad_seen=0,
     )
 

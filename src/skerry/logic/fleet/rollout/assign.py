@@ -219,7 +219,7 @@ def _first_of(view: View, waiting: BitMap, newcomers: Sequence[Place]) -> Sequen
     unjudged = (waiting - found.unfit) | BitMap(place.slot for place in newcomers)
     for number in range(1, given.spec.last + 1):
         wave = given.spec.wave(number)
-        held = opened(wave, state.digest, everybody, before, found.absent, BitMap()).slots
+        held = opened(wave, state.digest, everybody, before, found.absent, BitMap())
         if held & unjudged:
             return [place for place in newcomers if place.slot in held]
         before = held

@@ -102,7 +102,7 @@ def foreseen_rollout(given: Prospect) -> RolloutForeseen:
     held, known = BitMap(), True
     for number in range(1, given.spec.last + 1):
         wave = given.spec.wave(number)
-        found = opened(wave, given.state.digest, given.places, held, given.absent, BitMap()).slots
+        found = opened(wave, given.state.digest, given.places, held, given.absent, BitMap())
         # After a wave of some, nobody knows who is left.
         known = known and all(p.slot in found for p in given.places if selects(wave, p))
         waves.append(_wave(given, wave, found - held, named=known))

@@ -32,13 +32,6 @@ class Place(NamedTuple):
     revision: int = 0
 
 
-class Opened(NamedTuple):
-    """A wave when it opens: everybody in it, and whether it selects anybody that is new."""
-
-    slots: BitMap
-    is_empty: bool
-
-
 def rank(target: str, place: Place) -> bytes:
     """Return what decides between destinations of one value: a hash of revision and edge."""
     return hashlib.blake2b(f"{target}\0{place.uid}".encode(), digest_size=8).digest()
@@ -79,8 +72,8 @@ def opened(
     before: BitMap,
     absent: BitMap,
     first: BitMap,
-) -> Opened:
-    """Return a wave when it opens after one that held *before*.
+) -> BitMap:
+    """Return everybody in a wave when it opens after one that held *before*.
 
     *first* are taken before all others: those that have a newer revision than the stable one
     already, because the rollout takes the place of another.
@@ -97,7 +90,7 @@ def opened(
         silent = ordered(target, (p for p in fresh if p.slot in absent), wave.spread_by)
         there.sort(key=lambda place: place.slot not in first)
         fresh = [*there, *silent][:room]
-    return Opened(before | BitMap(place.slot for place in fresh), not fresh)
+    return before | BitMap(place.slot for place in fresh)
 
 
 def has_passed(spec: RolloutSpec, number: int, place: Place) -> bool:

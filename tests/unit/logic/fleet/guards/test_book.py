@@ -7,7 +7,20 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.guards.book import Book, Charge, Hold, book_of, hold_of, removals_with
+from skerry.api.edge import GUARD_FINALIZER
+from skerry.logic.fleet.guards.book import (
+    DESTINATIONS,
+    OBJECTS,
+    Book,
+    Charge,
+    Hold,
+    book_entries,
+    book_of,
+    has_finalizer,
+    hold_of,
+    removals_with,
+    status_with,
+)
 
 _NOW = datetime(2025, 6, 6, 12, 0, 0, 250_000, tzinfo=UTC)
 _MEMBER = st.binary(min_size=8, max_size=8)
@@ -66,3 +79,44 @@ def test_old_charges_go_with_the_next_one_unless_something_is_held() -> None:
     held = _HOLD._replace(since=old.time + timedelta(minutes=1))
     assert Book((old,), held).with_charge(new, window).charges == (old, new)
     assert Book((old,)).with_charge(Charge(_NOW, frozenset()), window).charges == (old,)
+
+
+def test_a_charge_is_kept_for_its_window_or_for_as_long_as_a_confirmation_counts() -> None:
+    new = Charge(_NOW, members(2))
+    for minutes, window, stays in ((14, 1, True), (15, 1, False), (19, 20, True), (20, 20, False)):
+        old = Charge(_NOW - timedelta(minutes=minutes), members(1))
+        found = Book((old,)).with_charge(new, timedelta(minutes=window)).charges
+        assert (old in found) is stays, minutes
+
+
+@given(st.lists(_CHARGE, max_size=3).map(tuple), st.lists(_CHARGE, max_size=3).map(tuple))
+def test_the_parts_of_a_book_do_not_touch_each_other(
+    destinations: tuple[Charge, ...], objects: tuple[Charge, ...]
+) -> None:
+    status = {"matchingLocationCount": 3}
+    status = status_with(status, Book(destinations, _HOLD), DESTINATIONS)
+    status = status_with(status, Book(objects), OBJECTS)
+    assert book_of(status, DESTINATIONS) == Book(destinations, _HOLD)
+    assert book_of(status, OBJECTS) == Book(objects)
+    assert status["matchingLocationCount"] == 3
+    empty = status_with(status_with(status, Book(), DESTINATIONS), Book(), OBJECTS)
+    assert empty == {"matchingLocationCount": 3}
+
+
+def test_a_status_that_is_not_there_yet_gets_the_fields_it_must_have() -> None:
+    found = status_with(None, Book((), _HOLD))
+    assert (found["specGeneration"], found["matchingLocationCount"]) == (0, 0)
+
+
+def test_whoever_changes_any_of_a_book_is_seen() -> None:
+    placement = {"metadata": {}, "status": {"removals": {"held": {"name": "a", "of": 1}}}}
+    same = {"metadata": {}, "status": {"removals": {"held": {"of": 1, "name": "a"}}}}
+    other = {"metadata": {}, "status": {"removals": {"held": {"of": 2, "name": "a"}}}}
+    assert book_entries(placement) == book_entries(same) != book_entries(other)
+    assert book_entries({"metadata": {}}) == book_entries({"status": {}}) == frozenset()
+
+
+def test_a_deletion_waits_while_the_finalizer_of_guards_is_there() -> None:
+    assert has_finalizer({"metadata": {"finalizers": ["x", GUARD_FINALIZER]}})
+    assert not has_finalizer({"metadata": {"finalizers": ["x"]}})
+    assert not has_finalizer({"metadata": {}})

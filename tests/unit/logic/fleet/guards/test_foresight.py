@@ -42,3 +42,23 @@ def test_the_floor_and_guards_say_what_they_would_hold() -> None:
 
 def test_a_placement_that_is_not_there_yet_loses_nothing() -> None:
     assert would_hold([losing(60)], GuardIndex(), {}, lambda _: {}, lambda _: 60, NOW) == []
+
+
+def test_a_guard_is_asked_about_the_placements_whose_labels_it_selects() -> None:
+    guards = GuardIndex("espw")
+    metadata = {"name": "fleet", "annotations": {CLUSTER_ANNOTATION: "espw"}}
+    spec = {
+        "placements": {"selector": {"matchLabels": {"env": "prod"}}},
+        "budgets": [{"of": "DestinationsRemoved", "max": 2}],
+    }
+    guards.put(guard_of({"metadata": metadata, "spec": spec}))
+    assert held(3, guards) == []
+    labelled = {WEB: {"metadata": {"name": "web", "uid": "u", "labels": {"env": "prod"}}}}
+    found = would_hold([losing(3)], guards, labelled, lambda _: {}, lambda _: 100, NOW)
+    assert [ref for ref, _ in found] == [WEB]
+
+
+def test_what_only_gains_is_not_asked_about() -> None:
+    gaining = Difference(WEB, losing(99).removed, ())
+    nobody_knows = would_hold([gaining], GuardIndex(), PLACEMENTS, lambda _: {}, lambda _: 0, NOW)
+    assert nobody_knows == []

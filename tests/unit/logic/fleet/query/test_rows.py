@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.objects import Object
-from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.query.expressions import kept
 from skerry.logic.fleet.query.plan import plan_of
 from skerry.logic.fleet.query.rows import (
     ABSENT_ROW,
@@ -21,37 +18,11 @@ from skerry.logic.fleet.query.rows import (
     Ident,
     KindEvaluators,
     Row,
-    Target,
     own_copy,
 )
-from skerry.logic.fleet.summary.freshness import LIVE, Lease, lapsed
-from skerry.logic.fleet.summary.health import HEALTHY
+from skerry.logic.fleet.summary.freshness import lapsed
 from skerry.logic.fleet.summary.report import Report
-
-WEB = ObjectRef("", "apps", "deployments", "shop", "web")
-DEPLOYMENTS: Object = {"apiGroup": "apps", "resources": ["deployments"]}
-REPORT = Report(delivered=True, reported=True, health=HEALTHY, time="2030-01-01T00:00:00Z")
-
-
-class Asked:
-    """A query, and rows made for it."""
-
-    def __init__(self, **spec: Any) -> None:
-        plan, errors = plan_of({"from": DEPLOYMENTS, **spec})
-        assert plan is not None, errors
-        self._parts = plan.parts()
-        positions = {part.tree: number for number, part in enumerate(self._parts, 1)}
-        self.evaluator = Evaluator(plan, positions)
-
-    def row(self, status: Object | None, lease: Lease = LIVE) -> Row:
-        copy = None
-        if status is not None:
-            scope = {"status": status, "obj": {"kind": "Deployment"}}
-            copy = (REPORT, *(kept(part.program, dict(scope)) for part in self._parts))
-        where = Destination("inv", "oslo", "st", "u1")
-        labels, target = {"region": "north"}, Target(ready=True)
-        return Row(Ident("oslo", WEB, "u1"), where, "web", copy, labels, target, lease)
-
+from tests.kit.chain.query_rows import REPORT, WEB, Asked
 
 COUNT = [{"name": "n", "function": "Count"}]
 SUM = [{"name": "n", "function": "Sum", "of": "status.n"}]

@@ -100,3 +100,31 @@ def test_waves_together_hold_everybody_once(edges: int, percent: int, concurrenc
     found = prospect(edges, waves=waves, pace={"concurrency": concurrency, "maxUnavailable": "90%"})
     assert sum(each.added for each in found.waves) == edges
     assert all(each.batches * concurrency + 2 >= each.added for each in found.waves)
+
+
+def test_a_forced_revision_and_one_that_was_never_cut_are_said_first() -> None:
+    forced = prospect(force={"revision": 40, "reason": "INC-77"}, paused=True)
+    assert forced.holds == (
+        "spec.force keeps everybody at revision 40: INC-77",
+        "spec.paused is true",
+    )
+    assert prospect(state=State()).holds == ("the first revision has not been cut yet",)
+
+
+def test_freezes_are_counted_and_listed_in_order() -> None:
+    found = prospect(frozen={3: "b/f", 1: "a/f", 2: "b/f"})
+    assert found.holds == (
+        "a/f freezes content at 1 of 20 destinations",
+        "b/f freezes content at 2 of 20 destinations",
+    )
+
+
+def test_a_wave_that_cannot_show_its_evidence_is_named_and_an_empty_one_is_not() -> None:
+    waves = [
+        {"name": "nobody", "selector": {"matchLabels": {"ring": "none"}}},
+        {"name": "canary", "selector": {"matchLabels": {"ring": "canary"}}},
+    ]
+    found = prospect(waves=waves, judge={"evidence": 2})
+    assert found.holds == ("wave canary: 2 must be good, and 1 can be reached",)
+    assert [each.name for each in found.waves] == ["canary", ""]
+    assert prospect(waves=waves, judge={"evidence": 1}).holds == ()
