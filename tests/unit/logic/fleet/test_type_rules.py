@@ -9,7 +9,7 @@ import pytest
 from skerry.api.edge import REPORTED_STATES
 from skerry.api.kcp import edge
 from skerry.api.objects import Object
-from skerry.logic.fleet.type_rules import grant_warnings, with_type_rules
+from skerry.logic.fleet.type_rules import grant_errors, grant_warnings, with_type_rules
 from skerry.logic.machinery import crd
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.work import limited
@@ -153,3 +153,33 @@ def test_a_record_is_created_within_what_a_loop_has_for_one_request() -> None:
     }
     units = OffloadSettings().units
     assert limited(units, lambda: served.validate_create(record)) == []
+
+
+BAD = {"matchExpressions": [{"key": "env", "operator": "Near", "values": ["x"]}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({}, []),
+        ({"locations": {"selector": {"matchLabels": {"a": "b"}}}}, []),
+        ({"locations": {"selector": BAD}}, ["spec.locations.selector"]),
+        (
+            {"workspaces": {"childrenOf": [{"path": "root"}, {"path": "root:a", "selector": BAD}]}},
+            ["spec.workspaces.childrenOf[1].selector"],
+        ),
+        (
+            {
+                "locations": {"selector": BAD},
+                "workspaces": {"childrenOf": [{"path": "root", "selector": BAD}]},
+            },
+            ["spec.locations.selector", "spec.workspaces.childrenOf[0].selector"],
+        ),
+    ],
+)
+def test_every_selector_of_a_grant_that_makes_no_sense_is_named(
+    spec: Object, fields: list[str]
+) -> None:
+    found = [error.field for error in grant_errors({"spec": spec})]
+    assert len(found) == len(fields)
+    assert all(error.startswith(field) for error, field in zip(found, fields, strict=True))

@@ -5,10 +5,20 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.console.view import MAX_TEXT_BYTES, patch, sentence, text
+from skerry.api.errors import BadRequest
+from skerry.logic.fleet.console.edges import STATES
+from skerry.logic.fleet.console.view import (
+    MAX_TEXT_BYTES,
+    Window,
+    parse_window,
+    patch,
+    sentence,
+    text,
+)
 
 CELLS = st.binary(max_size=60).map(lambda raw: base64.b64encode(raw).decode())
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)), max_size=4)
@@ -72,3 +82,54 @@ def test_the_sentence_says_what_needs_attention() -> None:
     assert sentence(busy, filtered=False) == "1 of 3 edges is healthy; 2 progressing"
     bad = {**none, "healthy": 9, "away": 1}
     assert sentence(bad, filtered=True) == "1 of 10 matching edges needs attention: 1 away"
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        ({"by": 7}, "by: want the key of a label"),
+        ({"by": "x" * 400}, "by: want the key of a label"),
+        ({"rows": "0-50"}, "rows: want"),
+        ({"rows": [0]}, "rows: want"),
+        ({"rows": [0, True]}, "rows: want"),
+        ({"rows": [-1, 5]}, "rows: want"),
+        ({"rows": [5, 4]}, "rows: want"),
+        ({"rows": [0, 201]}, "at most 200 at once, found 201"),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_refused_by_name(view: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadRequest, match=words):
+        parse_window(view)
+
+
+def test_a_window_is_the_first_rows_unless_others_are_asked_for() -> None:
+    assert parse_window({}) == Window("", 0, 50)
+    assert parse_window({"by": "env", "rows": [10, 210]}) == Window("env", 10, 210)
+    assert parse_window({"by": None, "rows": [3, 3]}) == Window("", 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        ({}, "no edges yet"),
+        ({"healthy": 1}, "the only 1 edge is healthy"),
+        ({"healthy": 1200}, "all 1,200 edges are healthy"),
+        ({"healthy": 1, "unknown": 2}, "1 of 3 edges is healthy; 2 unknown"),
+        ({"progressing": 1, "unknown": 1}, "0 of 2 edges are healthy; 1 progressing, 1 unknown"),
+        ({"away": 1}, "1 of 1 edge needs attention: 1 away"),
+        (
+            {"healthy": 5, "away": 1, "unhealthy": 2, "degraded": 3, "unknown": 4},
+            "6 of 15 edges need attention: 1 away, 2 unhealthy, 3 degraded",
+        ),
+    ],
+)
+def test_a_sentence_says_what_is_worst_and_how_many(counts: dict[str, int], line: str) -> None:
+    every = dict.fromkeys(STATES, 0) | counts
+    assert sentence(every, filtered=False) == line
+
+
+def test_a_sentence_tells_no_edge_from_none_that_matches() -> None:
+    nobody = dict.fromkeys(STATES, 0)
+    assert sentence(nobody, filtered=True) == "no edge matches"
+    some = nobody | {"healthy": 2}
+    assert sentence(some, filtered=True) == "all 2 matching edges are healthy"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from skerry.api.edge import edge_placement_ref
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.logic.fleet.explanation.standing import (
     NOWHERE,
     FleetTables,
+    content_of,
     standing_of,
     standings_by,
 )
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import Assigned
+from tests.kit.chain import building
 
 Raw = dict[str, Any]
 WEB, SHOP = edge_placement_ref("c", "web"), edge_placement_ref("c", "shop")
@@ -106,3 +111,51 @@ def test_what_an_inventory_remembers_of_its_grants_is_forgotten_with_it() -> Non
     assert tables.table.consent.is_used
     tables.remove_consent(consent)
     assert not tables.table.consent.is_used
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["placement", "grant", "workspace"]),
+        st.sampled_from(["a", "b"]),
+        st.booleans(),
+        st.sampled_from([{}, {"env": "prod"}]),
+    ),
+    max_size=12,
+)
+
+
+@given(ACTIONS)
+def test_what_is_kept_up_is_what_reading_everything_at_the_end_gives(
+    actions: list[tuple[str, str, bool, dict[str, str]]],
+) -> None:
+    kept, left = Kept().tables, dict[tuple[str, str], Raw]()
+    for kind, name, there, labels in actions:
+        if there:
+            left[kind, name] = made = made_of(kind, name, labels)
+            getattr(kept, f"put_{kind}")(made)
+        elif (kind, name) in left:
+            getattr(kept, f"remove_{kind}")(left.pop((kind, name)))
+    fresh = Kept().tables
+    for (kind, _), made in left.items():
+        getattr(fresh, f"put_{kind}")(made)
+    for name in "ab":
+        ref = edge_placement_ref("wmw", name)
+        assert kept.table.placement(ref) == fresh.table.placement(ref)
+        cluster = f"content-{name}"
+        assert kept.table.workspace_labels(cluster) == fresh.table.workspace_labels(cluster)
+    assert kept.table.consent.is_used == fresh.table.consent.is_used
+
+
+def made_of(kind: str, name: str, labels: dict[str, str]) -> Raw:
+    """Return an object of a kind; what it says depends on the labels."""
+    if kind == "placement":
+        return building.placement(name, {"matchLabels": labels})
+    if kind == "grant":
+        return building.grant(name, paths=["root:org"])
+    metadata = {"name": name, "labels": labels, "annotations": {CLUSTER_ANNOTATION: "root"}}
+    return {"metadata": metadata, "spec": {"cluster": f"content-{name}"}}
+
+
+def test_a_workspace_leads_nowhere_before_it_has_a_cluster() -> None:
+    assert content_of({"metadata": {"name": "w"}}) == ""
+    assert content_of({"spec": {"cluster": "2x"}}) == "2x"

@@ -13,11 +13,13 @@ from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.logic.fleet.explanation.links import Chain, Link
 from skerry.logic.fleet.explanation.silence import Silence
-from skerry.logic.fleet.explanation.way import Copy, Surroundings, chosen, way
+from skerry.logic.fleet.explanation.way import Copy, Sent, Surroundings, chosen, way
 from skerry.logic.fleet.explanation.what import Subject
 from skerry.logic.fleet.placement.explain import Explanation
+from skerry.logic.fleet.revision.manifest import content_digest
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.fleet.translation.copies import copied, labelled
+from skerry.logic.fleet.translation.sources import WatchKey, record_of
 
 WEB = ObjectRef("", "apps", "deployments", "shop", "web")
 DEPLOYMENT: Object = {
@@ -182,3 +184,53 @@ def test_a_kind_without_status_is_there_or_not() -> None:
     chain = followed(found=Copy(copy, has_status=False), subject=page)
     assert chain.broken is None
     assert chain.links[-1].step == "applied"
+
+
+def sent(around_digests: dict[ObjectRef, str] | None, live: int = 41) -> Surroundings:
+    return replace(AROUND, sent=Sent(41, live, around_digests))
+
+
+def live_digest() -> str:
+    key = WatchKey("", WEB.group, "", WEB.resource)
+    return content_digest(WEB, record_of(key, DEPLOYMENT).digest)
+
+
+def test_where_the_revision_has_what_the_workspace_has_the_way_goes_on_as_usual() -> None:
+    found = followed(sent({WEB: live_digest()}))
+    assert found.outcome == "Healthy"
+    steps = [link.step for link in found.links]
+    assert steps[steps.index("revision") + 1] == "customization"
+
+
+def test_an_older_revision_is_named_and_nothing_is_compared_with_the_workspace() -> None:
+    other = replace(SUBJECT, object={**DEPLOYMENT, "spec": {"replicas": 9}})
+    found = way(MEANT, other, None, sent({WEB: live_digest()}), Copy(delivered()))
+    [revision] = [link for link in found.links if link.step == "revision"]
+    assert (revision.holds, revision.reason) == (True, "OtherRevision")
+    # The copy is that of the revision: that it differs from the workspace is no fault.
+    assert [link.holds for link in found.links if link.step == "copy"] == [True]
+    assert "customization" not in [link.step for link in found.links]
+
+
+def test_an_older_revision_that_is_not_in_the_mailbox_breaks_there() -> None:
+    other = replace(SUBJECT, object={**DEPLOYMENT, "spec": {"replicas": 9}})
+    found = way(MEANT, other, None, sent({WEB: live_digest()}), Copy(None))
+    assert broken(found) == ("copy", "NotInMailbox")
+
+
+@pytest.mark.parametrize(
+    ("live", "ending"), [(41, "does not have it"), (42, "the workspace is at 42")]
+)
+def test_an_object_that_the_revision_lacks_is_not_meant_for_the_edge(
+    live: int, ending: str
+) -> None:
+    found = followed(sent({}, live))
+    assert broken(found) == ("revision", "NotInRevision")
+    assert found.broken is not None
+    assert found.broken.messages[0].endswith(ending)
+
+
+def test_a_revision_that_cannot_be_read_is_unknown_and_changes_nothing() -> None:
+    [link] = [each for each in followed(sent(None)).links if each.step == "revision"]
+    assert (link.holds, link.reason) == (None, "RevisionMissing")
+    assert "stays as it is" in link.messages[0]

@@ -146,3 +146,22 @@ def test_of_several_selectors_the_first_is_named_and_the_others_counted(
     found = why_left(table(*selectors, labels={"env": "dr"}), P, T)
     assert found.code == "NotSelected"
     assert found.text.endswith(ending)
+
+
+def test_a_destination_whose_sync_target_was_made_anew_left_with_the_old_one() -> None:
+    index = table(PROD, labels={"env": "prod"}, target="uid-other")
+    assert why_left(index, P, T).code == "SyncTargetDeleted"
+
+
+def test_a_location_without_an_instance_selector_has_no_instance() -> None:
+    index = table(PROD, labels={"env": "prod"})
+    bare = building.location("l", {"env": "prod"})
+    index.put_location(location_of(bare))
+    assert why_left(index, P, T) == Reason(
+        "NoInstance", "the Location's instanceSelector matches nothing"
+    )
+
+
+def test_a_sync_target_that_its_location_does_not_select_is_no_instance() -> None:
+    index = table(PROD, labels={"env": "prod"}, instances=equal(id="t"))
+    assert why_left(index, P, T) == Reason("NoInstance", "instanceSelector: id must be t")
