@@ -55,6 +55,30 @@ def test_a_terminal_has_the_size_of_the_one_it_is_seen_in(place: Place) -> None:
     os.close(its)
 
 
+@contextlib.contextmanager
+def _running(place: Place, stdin: int, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command with a terminal at the edge; it is gone when the context is left."""
+    words = ["skerry", "exec", "florin", "web", "-n", "shop", "-it", "--", *command]
+    with subprocess.Popen(
+        words, cwd=place.folder, env=place.environment, stdin=stdin, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_shell_with_a_terminal_ends_with_its_own_exit_code(place: Place) -> None:
+    mine, its = pty.openpty()
+    with _running(place, its, "sh") as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"#"
+        os.write(mine, b"exit 3\r")
+        assert process.wait(60) == 3
+    os.close(mine)
+    os.close(its)
+
+
 def test_a_port_is_forwarded_and_the_end_of_the_edge_is_said(place: Place) -> None:
     words = ["skerry", "port-forward", "florin", "web", ":8000", "-n", "shop"]
     with contextlib.ExitStack() as stack:

@@ -65,6 +65,22 @@ def _become_directly(spec: dict[str, Any]) -> None:
     _become(spec)
 
 
+def _take_foreground() -> None:
+    """Have the terminal, if there is one, for a group of processes that the container knows.
+
+    The group of whoever forked us has no number here, and a shell gives the terminal back at its
+    end to the group that had it before.
+    """
+    if not os.isatty(0):
+        return
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    try:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpgrp())
+    finally:
+        signal.signal(signal.SIGTTOU, before)
+
+
 def _read_task(path: str) -> dict[str, Any]:
     with open(path) as file:
         os.unlink(path)
@@ -94,6 +110,7 @@ def main() -> None:
     # Only children are in the process namespace that was entered.
     pid = os.fork()
     if pid == 0:
+        _take_foreground()
         _become(spec)
     status = os.waitpid(pid, 0)[1]
     code = os.waitstatus_to_exitcode(status)

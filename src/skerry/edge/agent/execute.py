@@ -29,6 +29,9 @@ class Session:
     def __init__(self, process: asyncio.subprocess.Process, terminal: int | None) -> None:
         self._process = process
         self._terminal = terminal
+        if terminal is not None:
+            # A command that does not read its input must not keep the agent waiting.
+            os.set_blocking(terminal, False)
 
     async def output(self) -> AsyncIterator[bytes]:
         """Yield what the command writes, to its end."""
@@ -49,7 +52,7 @@ class Session:
         """Give the command input; harmless when it does not listen any more."""
         with contextlib.suppress(OSError):
             if self._terminal is not None:
-                os.write(self._terminal, data)
+                await _written(self._terminal, data)
             elif self._process.stdin is not None:
                 self._process.stdin.write(data)
                 await self._process.stdin.drain()
@@ -128,21 +131,36 @@ def _take_terminal(terminal: int) -> None:
 
 
 async def _terminal_output(terminal: int) -> AsyncIterator[bytes]:
+    """Yield what is written, as it is taken: a command that prints without end has to wait."""
     loop = asyncio.get_running_loop()
-    chunks: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def readable() -> None:
+    while True:
+        readable = asyncio.Event()
+        loop.add_reader(terminal, readable.set)
         try:
-            data = os.read(terminal, _CHUNK)
-        except OSError:
-            data = b""  # the other side is closed: the command has ended
-        if not data:
+            await readable.wait()
+        finally:
             loop.remove_reader(terminal)
-        chunks.put_nowait(data)
+        try:
+            chunk = os.read(terminal, _CHUNK)
+        except BlockingIOError:
+            continue
+        except OSError:
+            return  # the other side is closed: the command has ended
+        if not chunk:
+            return
+        yield chunk
 
-    loop.add_reader(terminal, readable)
-    try:
-        while chunk := await chunks.get():
-            yield chunk
-    finally:
-        loop.remove_reader(terminal)
+
+async def _written(terminal: int, data: bytes) -> None:
+    """Write all of *data*, for as long as the command takes to read it."""
+    loop = asyncio.get_running_loop()
+    while data:
+        try:
+            data = data[os.write(terminal, data) :]
+        except BlockingIOError:
+            writable = asyncio.Event()
+            loop.add_writer(terminal, writable.set)
+            try:
+                await writable.wait()
+            finally:
+                loop.remove_writer(terminal)
