@@ -3,8 +3,9 @@
 A folder's ``VERSIONS.json`` names packages with the digest of each archive. An archive is fetched
 by ``npm pack``, refused unless it has that digest, and of it the listed files are taken.
 Bare imports become relative ones, because an import map would have to be inline, which the page's
-Content-Security-Policy forbids; other texts are replaced where the list says so. The digests of what results are written back, so a machine without
-npm, CI among them, can see that nobody edited a vendored file (``tests/unit/docs/test_vendor.py``).
+Content-Security-Policy forbids; other texts are replaced where the list says so. The digests of
+what results are written back, so a machine without npm, CI among them, can see that nobody edited a
+vendored file (``tests/unit/docs/test_vendor.py``).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ every look and every command is a session in the audit log.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from skerry.app.edge_pods import EdgePods
 from skerry.app.explain_names import Unanswered
 from skerry.app.pod_command import run_command
 from skerry.kit.ids import IdSource
+from skerry.logic.machinery.edges.pods import PodNameError, chosen_pod, pod_named
 from skerry.runtime.transport import TransportError
 from skerry.server.user import User
 from skerry.web.desk import Program
@@ -67,10 +68,11 @@ class ConsolePods:
         return {"pod": pod, "text": found.decode(errors="replace")}
 
     async def pods(self, user: User, given: Given) -> Mapping[str, Any]:
-        """Return the pods of a namespace at an edge, with their containers and ports."""
+        """Return the pods of a namespace at an edge, and which of them is meant by a word."""
         async with self._reached(user, given, "the list of pods") as pods:
             items = (await pods.all())["items"]
-        return {"pods": [_described(pod) for pod in items[:MAX_PODS]]}
+        chosen = _chosen(optional_text(given, "pod") or "", items)
+        return {"pods": [_described(pod) for pod in items[:MAX_PODS]], "chosen": chosen}
 
     async def exec(self, user: User, given: Given, terminal: TabTerminal) -> int:
         """Run a command as ``skerry exec -it`` does; return its exit code."""
@@ -121,6 +123,15 @@ def _command(given: Given) -> list[str]:
     if sum(map(len, found)) > _MAX_COMMAND_LENGTH:
         raise BadRequest(f"command: want at most {_MAX_COMMAND_LENGTH} characters")
     return found
+
+
+def _chosen(word: str, pods: Sequence[Object]) -> str:
+    """Return the pod that is meant by a word such as ``deployment/web``; empty for none."""
+    try:
+        kind, name = pod_named(word)
+        return name if kind == "Pod" else chosen_pod(kind, name, pods)
+    except PodNameError:
+        return ""
 
 
 def _described(pod: Object) -> dict[str, Any]:

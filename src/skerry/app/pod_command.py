@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Protocol
@@ -64,11 +65,16 @@ async def _conversation(line: UpgradedLine, query: Query, terminal: Terminal) ->
             speaking.append(tasks.create_task(_typing(socket, terminal, ends=ends)))
         if "tty" in wanted:
             speaking.append(tasks.create_task(_resizing(socket, terminal)))
+        # What is raised in here would leave as a group, which nobody handles.
         try:
-            return _exit_code(await _shown(socket, terminal))
-        finally:
-            for task in speaking:
-                task.cancel()
+            ended: bytes | TransportError = await _shown(socket, terminal)
+        except TransportError as error:
+            ended = error
+        for task in speaking:
+            task.cancel()
+    if isinstance(ended, TransportError):
+        raise ended
+    return _exit_code(ended)
 
 
 async def _shown(socket: WebSocket, terminal: Terminal) -> bytes:
@@ -86,9 +92,10 @@ async def _shown(socket: WebSocket, terminal: Terminal) -> bytes:
 
 
 async def _typing(socket: WebSocket, terminal: Terminal, *, ends: bool) -> None:
-    async for text in terminal.typed():
-        socket.send(bytes([_STDIN]) + text)
-        await socket.drain()
+    with contextlib.suppress(ConnectionError):  # whoever reads says how it was lost
+        async for text in terminal.typed():
+            socket.send(bytes([_STDIN]) + text)
+            await socket.drain()
     if ends:
         socket.send(bytes([_END, _STDIN]))
 

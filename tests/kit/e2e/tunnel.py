@@ -1,4 +1,4 @@
-"""A hub that takes tunnels, an edge that has dialled one, and a pod there that is real processes."""
+"""A hub that takes tunnels, an edge that has dialled one, and a pod of real processes there."""
 
 from __future__ import annotations
 

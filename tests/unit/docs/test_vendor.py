@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from requirements.vendor import FOLDERS, LIST, edited, relative_imports
+from requirements.vendor import FOLDERS, LIST, edited, relative_imports, replaced
 
 _PAGE = FOLDERS[0].parent
 _IMPORTED = re.compile(r"""(?:\bfrom|\bimport)\s*\(?["']([^"'\s]+)["']""")
@@ -47,6 +47,12 @@ def test_bare_imports_become_paths_from_the_importer() -> None:
 def test_an_import_that_nothing_provides_is_refused() -> None:
     with pytest.raises(ValueError, match=r"line\.js imports 'left-pad'"):
         relative_imports('import pad from "left-pad"', {}, "line.js")
+
+
+def test_a_text_is_replaced_as_often_as_the_list_says_and_no_other_count_is_taken() -> None:
+    assert replaced("a(x) a(y)", [("a(", "b(", 2)], "x.js") == "b(x) b(y)"
+    with pytest.raises(ValueError, match=r"x\.js: 'a\(' is there 1 times, want 2"):
+        replaced("a(x)", [("a(", "b(", 2)], "x.js")
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.fleet.console.frames import (
     Ask,
+    End,
+    Frame,
     FrameError,
+    Run,
+    Shown,
+    Size,
     Subscribe,
+    Typed,
     Unsubscribe,
     parse_frame,
 )
@@ -52,3 +61,41 @@ def test_no_bytes_break_the_reader(text: bytes) -> None:
         parse_frame(text)
     except FrameError as error:
         assert len(error.message) < 1000  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("frame", "meant"),
+    [
+        ({"run": "exec", "with": {"pod": "web"}, "size": [80, 24]},
+         Run(1, "exec", {"pod": "web"}, (80, 24))),
+        ({"typed": "bHMN"}, Typed(1, b"ls\r")),
+        ({"size": [1, 1000]}, Size(1, (1, 1000))),
+        ({"shown": 17}, Shown(1, 17)),
+        ({"end": True}, End(1)),
+    ],
+)  # fmt: skip
+def test_what_a_page_says_of_a_terminal_is_understood(frame: dict[str, Any], meant: Frame) -> None:
+    assert parse_frame(orjson.dumps({"id": 1, **frame})) == meant
+
+
+@pytest.mark.parametrize(
+    ("frame", "sentence"),
+    [
+        ({"run": "exec"}, "size: want a width and a height from 1 to 1000"),
+        ({"run": 5, "size": [80, 24]}, "run: want the name of a kind"),
+        ({"size": [0, 24]}, "size: want"),
+        ({"size": [80, 1001]}, "size: want"),
+        ({"size": "80x24"}, "size: want"),
+        ({"typed": 5}, "typed: want at most 65536 bytes in base64"),
+        ({"typed": "A" * 90_000}, "typed: want at most 65536 bytes in base64"),
+        ({"typed": "*"}, "typed: "),
+        ({"shown": -1}, "shown: want a number of bytes"),
+        ({"end": False}, "want one of the members"),
+    ],
+)
+def test_what_cannot_be_meant_of_a_terminal_is_refused(
+    frame: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(FrameError, match=sentence) as raised:
+        parse_frame(orjson.dumps({"id": 1, **frame}))
+    assert raised.value.id == 1
