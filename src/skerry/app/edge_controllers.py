@@ -51,6 +51,7 @@ from skerry.controllers.tenancy import heartbeat, location
 from skerry.controllers.tenancy.placement import controller as placement
 from skerry.kit import garbage
 from skerry.kit import log as logging
+from skerry.kit.allocation import keep_large_apart
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
@@ -297,6 +298,7 @@ def run_controllers(
     *started* is called when they run, or wait for whoever else does.
     """
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
+    keep_large_apart()
     uvloop.run(_until_stopped(settings, announce, started))
 
 

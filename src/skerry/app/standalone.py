@@ -52,6 +52,7 @@ from skerry.app.version import KUBERNETES, version_document
 from skerry.app.webhook_client import Network, parse_networks
 from skerry.kit import garbage
 from skerry.kit import log as logging
+from skerry.kit.allocation import keep_large_apart
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.log import Logger
@@ -170,6 +171,7 @@ def run_server(
     """
     logging.configure(verbosity=settings.verbosity, format=settings.log_format)
     raise_open_files()
+    keep_large_apart()
     uvloop.run(_until_stopped(settings, flavor, announce, clock, member))
 
 
@@ -240,9 +242,8 @@ async def _serving_store(
         security = flavor.security(settings, authorities, store, clock, ids)
         observability = build_observability(settings, store, clock, ids, member)
     tls = LiveContext(authorities.context())
-    # The port must be known before anything is written that names it. Who comes while the server
-    # starts waits in the kernel's queue: one who is refused stays away for ever longer, and a
-    # handshake for each of ten thousand refusals would keep the server from starting.
+    # The port must be known before anything is written that names it. Who comes meanwhile waits in
+    # the kernel's queue: refusals cost a handshake each, and send people away for ever longer.
     sockets = await _listening(settings) if member is None else list(member.sockets)
     url = f"https://{host}:{sockets[0].getsockname()[1]}"
     ring = KeyRing(keys.below, [keys.encryption, authorities], clock, ids, url)
