@@ -33,6 +33,7 @@ from tests.kit.chain.written import writes
 CHAIN = ("mailbox", "edge-scheduler", "placement-translator", "summarizer")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+_COPIED = (NAMESPACES.resource, CONFIG_MAPS.resource)
 _LEASE_SECONDS = 60
 # As syncers do: often enough that a lost one is no matter.
 _RENEW_SECONDS = 15
@@ -110,26 +111,26 @@ class ChainHub(RolloutHub):
                 await task
 
     async def _sync(self) -> None:
-        seen: tuple[object, ...] = ()
+        """Look at what was written since the last look: at all of it would be most of a run."""
+        seen = 0
+        # Logical clusters whose copies may have changed since an edge took them.
+        changed: set[str] = set()
         while True:
-            # Looking at what nobody has changed would be most of what a run costs.
-            looked_at = (await self.store.revision(), frozenset(self.offline))
-            if looked_at != seen or self._is_due():
-                seen = looked_at
+            events = await self.store.history("", after=seen, limit=1_000_000)
+            seen = events[-1].revision if events else seen
+            # Group, resource with the hash of its export, cluster, namespace, name.
+            written = [key for each in events if len(key := each.key.split("/")) > 4]
+            changed |= {key[3] for key in written if key[2] in _COPIED}
+            if any(key[2].startswith(f"{WORKSPACES.resource}:") for key in written):
                 await self._find()
-                for edge, client in sorted(self.mailboxes.items()):
-                    if edge not in self.offline:
-                        with suppress(ApiError):
+            for edge, client in sorted(self.mailboxes.items()):
+                if edge not in self.offline:
+                    with suppress(ApiError):
+                        await self._renew(edge, client)
+                        if client.cluster in changed:
                             await self._sync_one(edge, client)
+                            changed.discard(client.cluster)
             await asyncio.sleep(self.every_seconds)
-
-    def _is_due(self) -> bool:
-        """Tell whether an edge has to say again that it is there."""
-        oldest = min(
-            (self._renewed.get(each, 0.0) for each in self.mailboxes if each not in self.offline),
-            default=0.0,
-        )
-        return self.clock.monotonic() - oldest >= _RENEW_SECONDS
 
     async def _find(self) -> None:
         targets = (await self.at(INVENTORY).list(SYNC_TARGETS)).items
@@ -141,7 +142,6 @@ class ChainHub(RolloutHub):
                 self.mailboxes[names[mailbox.uid]] = self.client.for_cluster(cluster)
 
     async def _sync_one(self, edge: str, client: Client) -> None:
-        await self._renew(edge, client)
         copies = f"{PROJECTED}=yes"
         for each in (await client.list(NAMESPACES, Selection(labels=copies))).items:
             if "deletionTimestamp" in each["metadata"]:
