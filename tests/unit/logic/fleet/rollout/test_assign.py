@@ -332,6 +332,20 @@ def test_a_bad_first_revision_stays_with_the_canary_and_a_silent_one_delays(offl
     assert (slots(made) == 1) is not offline
 
 
+def test_an_edit_before_the_first_revision_is_proven_lets_nobody_else_have_it() -> None:
+    canary = [{"name": "canary", "selector": {"matchLabels": {"ring": "canary"}}}]
+    fleet = Fleet({"waves": canary, "judge": {"minReady": "5s"}, "joining": {"concurrency": 9}})
+    fleet.join(ring="canary")
+    fleet.join(ring="rest")
+    fleet.edit(poison=True)
+    fleet.run()
+    fleet.edit()
+    fleet.run(rounds=3)
+    assert [edge.revision for edge in fleet.edges.values()] == [2, 0]
+    fleet.run(rounds=20)
+    assert [edge.ran for edge in fleet.edges.values()][1] == [2]
+
+
 def test_a_newcomer_that_is_bad_pauses_joining_and_takes_nothing_back() -> None:
     made = joining(2)
     made.run(seconds=6, rounds=4)
