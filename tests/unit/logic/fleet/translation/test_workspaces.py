@@ -132,7 +132,7 @@ def test_what_was_found_of_types_that_are_forgotten_is_not_taken_for_that_of_oth
         record_of(BINDING_WATCH, _object(f"b{n}", kind="APIBinding", status=status))
         for n in range(50)
     ]
-    for _ in range(10):
+    for _ in range(60):
         workspaces.forget_types()
         assert workspaces.watch_of("one", WIDGETS) is None
         workspaces.retype("one")
