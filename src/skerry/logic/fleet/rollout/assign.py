@@ -209,13 +209,14 @@ def _first_of(view: View, waiting: BitMap, newcomers: Sequence[Place]) -> Sequen
 
     Where nobody has shown that the stable revision is good, as when a placement is new, they come
     in the order of the waves: the next when those of the wave before have been judged. Who was
-    given the target before that has shown nothing, until it is judged there.
+    given the target before that has shown nothing, unless it is good there.
     """
     given, state, found = view.given, view.state, view.verdicts
     proven = given.at(state.stable) - waiting - found.absent
     if not newcomers or not given.spec.waves or len(proven) >= given.spec.judge.evidence:
         return newcomers
-    waiting = waiting | in_flight(view) if state.target != state.stable else waiting
+    if state.target != state.stable:
+        waiting = waiting | (given.at(state.target) - found.good - found.absent)
     before = given.slots - waiting
     everybody = [*given.places, *newcomers]
     unjudged = (waiting - found.unfit) | BitMap(place.slot for place in newcomers)

@@ -346,6 +346,20 @@ def test_an_edit_before_the_first_revision_is_proven_lets_nobody_else_have_it() 
     assert [edge.ran for edge in fleet.edges.values()][1] == [2]
 
 
+def test_who_is_unwell_at_the_second_revision_does_not_speak_for_the_first() -> None:
+    canary = [{"name": "canary", "selector": {"matchLabels": {"ring": "canary"}}}]
+    judge = {"minReady": "5s", "deadline": "60s"}
+    fleet = Fleet({"waves": canary, "judge": judge, "joining": {"concurrency": 9}})
+    fleet.join(ring="canary")
+    rest = fleet.join(ring="rest")
+    fleet.edit(poison=True)
+    fleet.run()
+    # It was unwell before, so that it is excused there and not bad.
+    fleet.edit(poison=True)
+    fleet.run(seconds=10, rounds=60)
+    assert (fleet.phase, rest.ran) == ("Progressing", [])
+
+
 def test_a_newcomer_that_is_bad_pauses_joining_and_takes_nothing_back() -> None:
     made = joining(2)
     made.run(seconds=6, rounds=4)
