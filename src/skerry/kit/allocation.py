@@ -3,7 +3,7 @@
 The buffer that TLS reads into has 256 KB, of which a connection that is mostly silent fills a few.
 As a mapping of its own only the pages that were filled are there. But glibc learns: once a piece
 of that size was given back, the next ones come from the heap, where they cover what others have
-used, all of it resident, and stay when connections end. So it is told not to learn.
+used, all of it resident, and stay when connections end. So it is made not to learn.
 """
 
 from __future__ import annotations
