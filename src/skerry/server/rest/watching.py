@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
+
+import msgspec
 
 from skerry.api.errors import FieldError, Invalid
 from skerry.kit.ids import IdSource
@@ -16,11 +19,13 @@ from skerry.server.response.representation import Representation
 from skerry.server.rest.read import Reader
 from skerry.server.watch.converting import ConvertingWatch
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.server.watch.stream import WatchStream
+from skerry.server.watch.stream import Items, WatchStream
 
 # Kubernetes ends watches after half an hour to an hour, spread so that clients do not return
 # all at once.
 _SHORTEST_SECONDS = 1800.0
+# A megabyte or two of usual objects.
+_IN_PAGES = msgspec.structs.replace(EVERYTHING, limit=500)
 
 
 class Watcher:
@@ -47,8 +52,8 @@ class Watcher:
         stream = self._stream(call, selection, shown, options)
         after = self._after(options)
 
-        async def state() -> tuple[int, list[tuple[bytes, int]]]:
-            return await self._state(call, selection)
+        def state() -> AsyncIterator[tuple[int, Items]]:
+            return self._state(call, selection)
 
         async def run(sender: Sender) -> None:
             await stream.run(
@@ -85,10 +90,11 @@ class Watcher:
             return float(options.timeout_seconds)
         return _SHORTEST_SECONDS * (1 + self._ids.fraction())
 
-    async def _state(self, call: Call, selection: Selection) -> tuple[int, list[tuple[bytes, int]]]:
-        revision, items = 0, []
-        async for page_revision, entries, _, _ in self._reader.pages(call, EVERYTHING, selection):
-            revision = page_revision
+    async def _state(self, call: Call, selection: Selection) -> AsyncIterator[tuple[int, Items]]:
+        """Yield the present state page by page: all workspaces' together may be a gigabyte, and
+        all who follow it read it when the server has just started."""
+        async for revision, entries, _, _ in self._reader.pages(call, _IN_PAGES, selection):
+            items: Items = []
             for some, _ in turns(entries, selection):
                 items += [
                     (entry.value, entry.revision)
@@ -96,7 +102,7 @@ class Watcher:
                     if selection.matches(entry.value, entry.revision, key=entry.key)
                 ]
                 await asyncio.sleep(0)
-        return revision, items
+            yield revision, items
 
 
 def _wants_initial_state(options: ListOptions) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Final
 
@@ -20,13 +21,11 @@ from skerry.server.request.call import Call
 from skerry.server.request.selection import Selection
 from skerry.server.response.representation import Representation
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.server.watch.stream import InitialState, WatchStream
+from skerry.server.watch.stream import InitialState, Items, WatchStream
 from skerry.server.watch.watch_event_type import watch_event_type
 
 # Changes that wait for their conversion.
 _MAX_WAITING: Final = 1000
-
-Items = list[tuple[bytes, int]]
 
 
 class ConvertingWatch(WatchStream):
@@ -74,10 +73,10 @@ class ConvertingWatch(WatchStream):
         await self._within(follow)
 
     def _converted(self, initial: InitialState) -> InitialState:
-        async def state() -> tuple[int, Items]:
-            revision, items = await initial()
-            await prefetch(self._call, items)
-            return revision, items
+        async def state() -> AsyncIterator[tuple[int, Items]]:
+            async for revision, items in initial():
+                await prefetch(self._call, items)
+                yield revision, items
 
         return state
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 
 from skerry.api.errors import ApiError, Gone, ServiceUnavailable
 from skerry.server.change import Change, event_line
@@ -23,7 +23,9 @@ _MAX_QUEUED_BYTES = 16 << 20
 _BOOKMARK_SECONDS = 60.0
 _LAST_BOOKMARK_SECONDS = 2.0
 
-InitialState = Callable[[], Awaitable[tuple[int, list[tuple[bytes, int]]]]]
+Items = list[tuple[bytes, int]]
+# The state a watch begins with, in pieces that all have its revision.
+InitialState = Callable[[], AsyncIterator[tuple[int, Items]]]
 
 
 class WatchStream:
@@ -81,15 +83,16 @@ class WatchStream:
                 timer.cancel()
 
     async def _initial_state(self, initial: InitialState, *, mark_end: bool) -> int:
-        revision, items = await initial()
-        for some in rendered_turns(items, decodes=self._shown.decodes):
-            for value, item_revision in some:
-                self._lines.append(event_line("ADDED", self._form.render(value, item_revision)))
-                self._form = self._later_form
-            self.flush()
-            await self._require_sender().drain()
-            # Draining waits only for a slow reader; others must have a turn in any case.
-            await asyncio.sleep(0)
+        revision = 0
+        async for revision, items in initial():  # noqa: B007 - the last one is returned
+            for some in rendered_turns(items, decodes=self._shown.decodes):
+                for value, item_revision in some:
+                    self._lines.append(event_line("ADDED", self._form.render(value, item_revision)))
+                    self._form = self._later_form
+                self.flush()
+                await self._require_sender().drain()
+                # Draining waits only for a slow reader; others must have a turn in any case.
+                await asyncio.sleep(0)
         if mark_end:
             self._lines.append(self._bookmark_line(revision, initial_events_end=True))
         self.flush()

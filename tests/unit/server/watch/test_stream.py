@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.server.http.message import Stream
+from skerry.store.base import Page
+from skerry.store.memory import MemoryStore
 from tests.kit.server.harness import MemorySender, Server, serving
 from tests.kit.server.objects import CORE, config_map
 from tests.kit.sim.loop import run_virtual, virtual
@@ -54,6 +56,39 @@ async def test_without_a_revision_the_state_comes_first() -> None:
                 assert await seen(sender, 2) == [("ADDED", "a"), ("ADDED", "b")]
                 await changed(server, "a", query=query)
                 assert await seen(sender, 1) == [("MODIFIED", "a")]
+
+
+class Paged(MemoryStore):
+    """Notes how many rows each read returned, and how many lines were sent before it."""
+
+    def __init__(self) -> None:
+        super().__init__("one")
+        self.sender = MemorySender()
+        self.reads: list[tuple[int, int]] = []
+
+    async def range(
+        self, prefix: str, *, after: str = "", limit: int = 0, revision: int | None = None
+    ) -> Page:
+        page = await super().range(prefix, after=after, limit=limit, revision=revision)
+        self.reads.append((len(page.entries), self.sender.lines.qsize()))
+        return page
+
+
+@virtual
+async def test_a_large_state_is_sent_as_it_is_read() -> None:
+    store = Paged()
+    async with serving(store) as server:
+        for number in range(1100):
+            await created(server, f"m{number:04}")
+        store.reads.clear()
+        path = f"{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+        answer = await server.answer(
+            "GET", f"{path}&resourceVersionMatch=NotOlderThan&timeoutSeconds=5"
+        )
+        assert isinstance(answer, Stream), answer
+        await answer.run(store.sender)
+    assert store.reads == [(500, 0), (500, 500), (100, 1000)]
+    assert store.sender.lines.qsize() >= 1101
 
 
 @virtual
