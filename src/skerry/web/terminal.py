@@ -45,7 +45,7 @@ class TabTerminal:
     def begin(self, pod: str) -> None:
         """Say that the program runs."""
         self._begun()
-        self._tell(running={"pod": pod})
+        self._send(running={"pod": pod})
 
     async def typed(self) -> AsyncIterator[bytes]:
         """Yield what is typed; who comes back for more has passed it on."""
@@ -54,7 +54,7 @@ class TabTerminal:
                 text = self._typed.popleft()
                 yield text
                 self._typed_bytes -= len(text)
-                self._tell(taken=len(text))
+                self._send(taken=len(text))
             self._arrived.clear()
             await self._arrived.wait()
 
@@ -74,7 +74,7 @@ class TabTerminal:
                 self._room.clear()
                 await self._room.wait()
             self._unshown += len(piece)
-            self._tell(out=base64.b64encode(piece).decode())
+            self._send(out=base64.b64encode(piece).decode())
 
     def hear(self, frame: Typed | Size | Shown) -> None:
         """Take what the page says; raises BadRequest where it breaks the bounds."""
@@ -96,5 +96,5 @@ class TabTerminal:
                 self._unshown -= count
                 self._room.set()
 
-    def _tell(self, **members: Any) -> None:
+    def _send(self, **members: Any) -> None:
         self._say({"id": self._number, **members})

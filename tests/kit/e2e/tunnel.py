@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _BIN = Path(sys.executable).parent
 _POD = """
@@ -50,9 +51,7 @@ class Place:
         """Return what the audit log says of sessions that have ended, or are at another *stage*."""
         return [event["annotations"] for event in self.audited("/edges/", stage)]
 
-    def audited(
-        self, path: str, stage: str = "ResponseComplete"
-    ) -> list[dict[str, dict[str, str]]]:
+    def audited(self, path: str, stage: str = "ResponseComplete") -> list[dict[str, Any]]:
         """Return the events of requests whose address has *path* in it."""
         lines = (self.folder / "audit.log").read_text().splitlines()
         events = [event for event in map(json.loads, lines) if path in event["requestURI"]]

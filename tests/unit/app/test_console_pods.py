@@ -95,15 +95,15 @@ async def test_a_question_that_names_nothing_is_refused_in_a_sentence(
 
 @dataclass
 class Screen:
-    """A page's terminal, and what was told of it."""
+    """A page's terminal, and what was sent of it."""
 
-    told: asyncio.Queue[Mapping[str, Any]] = field(default_factory=asyncio.Queue)
+    sent: asyncio.Queue[Mapping[str, Any]] = field(default_factory=asyncio.Queue)
 
     def __post_init__(self) -> None:
-        self.terminal = TabTerminal(1, (111, 33), self.told.put_nowait, lambda: None)
+        self.terminal = TabTerminal(1, (111, 33), self.sent.put_nowait, lambda: None)
 
     async def next(self, member: str) -> Any:
-        while member not in (frame := await asyncio.wait_for(self.told.get(), 20)):
+        while member not in (frame := await asyncio.wait_for(self.sent.get(), 20)):
             pass
         return frame[member]
 

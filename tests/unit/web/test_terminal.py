@@ -15,19 +15,19 @@ from skerry.web.terminal import WINDOW_BYTES, TabTerminal
 
 
 class Page:
-    """What a page was told of its terminal."""
+    """What a page was sent of its terminal."""
 
     def __init__(self) -> None:
-        self.told: list[Mapping[str, Any]] = []
+        self.sent: list[Mapping[str, Any]] = []
         self.begun = 0
-        self.terminal = TabTerminal(7, (80, 24), self.told.append, self._begin)
+        self.terminal = TabTerminal(7, (80, 24), self.sent.append, self._begin)
 
     def _begin(self) -> None:
         self.begun += 1
 
     @property
     def printed(self) -> bytes:
-        return b"".join(base64.b64decode(each["out"]) for each in self.told if "out" in each)
+        return b"".join(base64.b64decode(each["out"]) for each in self.sent if "out" in each)
 
 
 async def test_a_program_that_prints_without_end_waits_until_the_page_has_shown_some() -> None:
@@ -49,13 +49,13 @@ async def test_what_is_typed_is_said_to_be_taken_once_the_program_asks_for_more(
     typed = page.terminal.typed()
     page.terminal.hear(Typed(7, b"ls\r"))
     assert await anext(typed) == b"ls\r"
-    assert page.told == []
+    assert page.sent == []
     page.terminal.hear(Typed(7, b"x"))
     assert await anext(typed) == b"x"
-    assert page.told == [{"id": 7, "taken": 3}]
+    assert page.sent == [{"id": 7, "taken": 3}]
 
 
-async def test_a_page_that_keeps_no_bound_is_told_which() -> None:
+async def test_a_page_that_keeps_no_bound_is_refused() -> None:
     page = Page()
     page.terminal.hear(Typed(7, b"x" * MAX_TYPED_BYTES))
     with pytest.raises(BadRequest, match="more than 65536 bytes wait for the program"):
@@ -64,7 +64,7 @@ async def test_a_page_that_keeps_no_bound_is_told_which() -> None:
         page.terminal.hear(Shown(7, 1))
 
 
-async def test_the_size_is_known_at_once_and_told_when_it_changes() -> None:
+async def test_the_size_is_known_at_once_and_whenever_it_changes() -> None:
     page = Page()
     sizes = page.terminal.sizes()
     assert await anext(sizes) == (80, 24)
@@ -72,7 +72,7 @@ async def test_the_size_is_known_at_once_and_told_when_it_changes() -> None:
     assert await anext(sizes) == (100, 40)
 
 
-def test_the_page_is_told_in_which_pod_its_program_runs() -> None:
+def test_the_page_is_notified_in_which_pod_its_program_runs() -> None:
     page = Page()
     page.terminal.begin("web-1")
-    assert (page.begun, page.told) == (1, [{"id": 7, "running": {"pod": "web-1"}}])
+    assert (page.begun, page.sent) == (1, [{"id": 7, "running": {"pod": "web-1"}}])

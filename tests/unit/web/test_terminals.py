@@ -20,15 +20,15 @@ ALICE = User("alice")
 
 
 class Place:
-    """A tab's terminals, what it was told, and what was audited."""
+    """A tab's terminals, what it was sent, and what was audited."""
 
     def __init__(self) -> None:
-        self.told: list[Mapping[str, Any]] = []
+        self.sent: list[Mapping[str, Any]] = []
         self.audited: list[tuple[str, str, str, int]] = []
         self.ended: list[str] = []
         programs = {"echo": self.echo, "refused": self.refused}
         desk = Desk(programs=programs)
-        self.terminals = Terminals(desk, LoopClock(), self.audit, self.told.append)
+        self.terminals = Terminals(desk, LoopClock(), self.audit, self.sent.append)
 
     def audit(self, verb: str, kind: str, user: User, code: int) -> None:
         self.audited.append((verb, kind, user.name, code))
@@ -49,7 +49,7 @@ class Place:
         raise Forbidden('cannot create resource "edges/exec"')
 
     def sentences(self) -> list[str]:
-        return [each["error"]["message"] for each in self.told if "error" in each]
+        return [each["error"]["message"] for each in self.sent if "error" in each]
 
 
 def run(number: int, kind: str = "echo") -> Run:
@@ -77,7 +77,7 @@ async def test_a_program_is_run_typed_into_and_its_exit_code_said() -> None:
         await turns()
 
     place = await played(play)
-    assert place.told == [
+    assert place.sent == [
         {"id": 1, "running": {"pod": "web"}},
         {"id": 1, "out": "aGk="},
         {"id": 1, "taken": 2},
