@@ -11,7 +11,7 @@ import ctypes
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -59,12 +59,15 @@ async def _chunks(path: Path, options: LogOptions) -> AsyncIterator[bytes]:
             if data:
                 *whole, pending = (pending + data).split(b"\n")
                 yield b"".join(_shown(line, options) for line in whole)
-            elif not options.follow or ended:
+            elif not options.follow:
                 return
             elif _replaced(file.fileno(), path):
+                # Even where the container has ended: what it wrote last is in the new one.
                 file.close()
-                async for chunk in _chunks(path, options):
+                async for chunk in _chunks(path, replace(options, tail_lines=None)):
                     yield chunk
+                return
+            elif ended:
                 return
             else:
                 await changed.wait()

@@ -128,7 +128,7 @@ def test_a_sentence_says_what_is_worst_and_how_many(counts: dict[str, int], line
     assert sentence(every, filtered=False) == line
 
 
-def test_a_sentence_tells_no_edge_from_none_that_matches() -> None:
+def test_a_filter_without_a_match_is_not_taken_for_an_empty_fleet() -> None:
     nobody = dict.fromkeys(STATES, 0)
     assert sentence(nobody, filtered=True) == "no edge matches"
     some = nobody | {"healthy": 2}
