@@ -2,6 +2,14 @@
 
 Only placements with a Rollout of their name are concerned. Here is what is observed of them;
 ``rollout_plan`` decides.
+
+A wave's gate is closed unless everything it asks for says yes: conditions that others write, and
+StatusQueries whose rows satisfy an expression. What is missing, incomplete or cannot be evaluated
+says no, with a reason of its own. A query that is being read anew therefore restarts a soak, which
+costs time; taking the rows of before for an answer would cost edges.
+
+StatusQueries are followed by name, and no Rollout says which event will concern it. So a query that
+changes has all Rollouts of its workspace looked through, which are as few as its placements.
 """
 
 from __future__ import annotations
@@ -159,14 +167,14 @@ class RolloutState:
         if obj is None:
             return None
         spec, now = self._spec(ref, obj), self._now()
+        revisions = list(self._revisions.by(BY_PLACEMENT, (ref.cluster, ref.name)))
         pages = {
-            each.number: (each, held)
-            for held in self._revisions.by(BY_PLACEMENT, (ref.cluster, ref.name))
-            if (each := read_page(held)).page == 1
+            each.number: (each, held) for held in revisions if (each := read_page(held)).page == 1
         }
+        binding = _bindings(revisions)
         newest = latest([each for each, _ in pages.values()])
         stable = int((obj.get("status") or {}).get("stable") or 0)
-        base = pages[stable][1]["binding"] if stable in pages else []
+        base = binding.get(stable) or []
         quiet = state_of(obj.get("status") or {}).quiet
         labels = {each: self._labels(each.location_ref) for each in observed.destinations}
         ask = self._frozen(ref)
@@ -178,7 +186,7 @@ class RolloutState:
                     number,
                     each.digest,
                     each.verdict,
-                    is_one_way(held["binding"], base),
+                    is_one_way(binding[number], base),
                     held["empty"],
                 )
                 for number, (each, held) in pages.items()
@@ -284,11 +292,25 @@ class RolloutState:
         return handle
 
 
-def is_one_way(binding: Sequence[Sequence[Any]], base: Sequence[Sequence[Any]]) -> bool:
+def _bindings(revisions: Iterable[Object]) -> dict[int, list[Sequence[Any]] | None]:
+    """Return what of each revision binds, from all its pages; None when one of them is missing."""
+    found: dict[int, list[Sequence[Any]]] = {}
+    missing: dict[int, int] = {}
+    for obj in revisions:
+        number, page = obj["spec"]["number"], obj["spec"].get("page") or {}
+        found.setdefault(number, []).extend(obj["binding"])
+        missing[number] = missing.get(number, page.get("of", 1)) - 1
+    return {number: None if missing[number] else each for number, each in found.items()}
+
+
+def is_one_way(binding: Sequence[Sequence[Any]] | None, base: Sequence[Sequence[Any]]) -> bool:
     """Tell whether a revision changes an object that must not be rolled back.
 
-    One that says so itself, or a definition whose storage version is another.
+    One that says so itself, or a definition whose storage version is another. Of a revision that
+    cannot be read as a whole (None) nobody knows, and what it changed may not be taken back.
     """
+    if binding is None:
+        return True
     before = {tuple(each[:4]): each for each in base}
     for each in binding:
         old = before.get(tuple(each[:4]))

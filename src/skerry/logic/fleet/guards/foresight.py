@@ -1,4 +1,9 @@
-"""What guards would hold of a change that nobody has made yet."""
+"""What guards would hold of a change that nobody has made yet.
+
+The answer is that of ``judge``, with the book as it stands and nothing charged: asking is free, and
+two who ask see the same. It is true of the moment: what others remove before the change is made
+counts against the same windows.
+"""
 
 from __future__ import annotations
 

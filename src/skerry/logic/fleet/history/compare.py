@@ -2,6 +2,10 @@
 
 Differences compose: that of the first and the third is that of the first and the second followed by
 that of the second and the third. Nothing and a destination are two of the things that may be there.
+
+A destination is known by Location, SyncTarget and its UID. One whose SyncTarget was made anew is
+another: it is shown as gone and come, though its name stayed, for its workload was deleted and
+delivered again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,16 @@
 """What a plan for slices decides about destinations, as decisions to be recorded.
 
 One decision for each reason, so that a record has one; beyond a few, the rest is one of its own.
+
+The reasons are asked for here, when the decision is made, and are never found out later: what
+inventories were like is not recorded, and the rules of a later version must not explain what an
+earlier one did. Asking costs a look at the index for each destination. A relabelling that moves ten
+thousand is explained by its cause, so after the first thousand nobody is asked; if those all had
+one reason the others are taken to have it too.
+
+Causes are those of the whole reconcile. A record keeps the ones that are about its destinations and
+those that are about all of them, such as an edit of the placement; where none is about them every
+cause is kept, since one of them it must have been.
 """
 
 from __future__ import annotations

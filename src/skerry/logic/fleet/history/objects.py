@@ -1,4 +1,7 @@
-"""Decisions about single objects of a placement: withheld, released, sent in another form."""
+"""Decisions about single objects of a placement: withheld, released, sent in another form.
+
+They are the translator's, and about what is sent; who it is sent to is the scheduler's, in records
+of its own chain. Folding passes over them: they change no destination."""
 
 from __future__ import annotations
 

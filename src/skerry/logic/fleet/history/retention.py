@@ -2,6 +2,11 @@
 
 Nothing is dropped before a checkpoint stands for it, with all its pages, so no answer younger than
 the checkpoint changes. A checkpoint a day keeps folding short.
+
+The plan has two steps in one: first a checkpoint behind the records that go, then their deletion.
+A process that dies in between leaves a checkpoint that stands, and the next plan is the deletion
+alone. The newest checkpoint of a quiet placement is older than any limit and stays all the same:
+it is the only one who knows the destinations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The story of a placement as a table, and states and differences as lines for people."""
+"""The story of a placement as a table, and states and differences as lines for people.
+
+A story about one Location has to be folded while it is read. Records name destinations by slot or
+by key where they are many, and ``Left`` of everybody names nobody: whether that was about the
+Location depends on who was there just before it. Without a Location nothing is folded.
+
+Checkpoints are no part of a story. They repeat what is known, at a time when nothing happened.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,15 @@
 
 Rows come and go one by one; ``answer`` reads what they come to. Every row is exactly one of absent,
 filtered, excluded by an error, or matched.
+
+A row is taken out by evaluating it again as it was taken in, so nothing is remembered per row but
+the row itself. That is right because an expression is a function of its row: there is no ``now`` to
+read. Whoever holds the rows must therefore hand back the very row it handed in, before it is
+changed. What is left when all rows are gone is nothing, down to the sums: numbers are added
+exactly, so no rest of a float stays behind after a million updates.
+
+Groups are known by ``order_of`` their key and not by the key itself, because Python takes ``True``
+and ``1`` for the same and CEL does not.
 """
 
 from __future__ import annotations

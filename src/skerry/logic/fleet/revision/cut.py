@@ -7,6 +7,7 @@ are the ones at which changes were observed, by whatever clock observed them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -95,13 +96,16 @@ def numbered_cut(
 ) -> Numbered:
     """Return the number of the revision with that digest; a new one is the next of all.
 
-    *least* is what a new one gets at least: nobody may have named it before.
+    A revision of which somebody deleted a page is passed over: nobody could be sent it, and the
+    same content is to be cut again. *least* is what a new one gets at least: nobody may have named
+    it before.
     """
     first = sorted((each for each in pages if each.page == 1), key=lambda each: each.number)
     newest = latest(first)
     sequence = 1 + max((each.sequence for each in first), default=0)
     asked = settle.asked if settle.manual else ""
-    same = [each for each in first if each.digest == digest]
+    there = Counter(each.number for each in pages)
+    same = [each for each in first if each.digest == digest and there[each.number] >= each.pages]
     if same:
         found = same[-1] if newest is None or newest.digest != digest else newest
         news = found is not newest or (bool(asked) and found.cut != asked)

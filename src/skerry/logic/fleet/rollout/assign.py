@@ -5,6 +5,16 @@ allows: those in flight, and those that are not well, everywhere and in each gro
 not well already may be assigned where that is the limit, since it cannot become one more.
 
 Returns are not paced: what is bad is taken back from everybody at once, and during freezes too.
+
+Three streams share the slots, and each has its own limit. The *wave* brings members to the target,
+as ``pace`` allows. *Newcomers* are let in at the stable revision as ``joining`` allows, or at the
+target where a wave that takes everybody it selects has passed already; then they take a place of
+the pace as well. *Stragglers*, left behind by an older rollout because they were silent or frozen,
+are brought to the stable revision, and count as joining: they are as unproven as a newcomer.
+
+What the status says is written before the slices. So the state returned here names those in flight
+before anybody is, and a process that dies in between has assigned fewer than the status says and
+never more; the next one finds them without the target and assigns them again.
 """
 
 from __future__ import annotations
@@ -91,7 +101,12 @@ def _taken_over(view: View) -> dict[int, int]:
 
 
 def _next(view: View, budget: _Budget) -> tuple[list[int], str]:
-    """Return the members of the wave that are assigned now, or why none is."""
+    """Return the members of the wave that are assigned now, or why none is.
+
+    Those that have neither the stable revision nor none go first: they run what a superseded
+    rollout gave them, which nobody wants. A reason is given only where nothing moves at all; while
+    somebody is in flight the limit is no news.
+    """
     given, state = view.given, view.state
     candidates = [
         place
@@ -114,7 +129,12 @@ def _next(view: View, budget: _Budget) -> tuple[list[int], str]:
 
 
 class _Budget:
-    """How many may still be in flight and unwell, everywhere and in each group."""
+    """How many may still be in flight and unwell, everywhere and in each group.
+
+    Who is in flight counts as unwell too, whatever it reports: it is about to restart what it runs.
+    A silent edge that is assigned all the same (``offline.policy: Assign``) takes no room, since
+    nothing happens there until it is heard of; then it is in flight like any other.
+    """
 
     def __init__(self, view: View) -> None:
         pace = view.given.spec.pace
@@ -184,7 +204,11 @@ def _shown(group: tuple[str, ...]) -> str:
 def _joining(
     view: View, changes: dict[int, int], newcomers: Sequence[Place], budget: _Budget | None
 ) -> tuple[State, dict[int, int]]:
-    """Bring up who is behind, let newcomers in, and return the state with who is on the way."""
+    """Bring up who is behind, let newcomers in, and return the state with who is on the way.
+
+    When more of those on the way are unfit than ``judge.failures`` allows, nobody more comes in.
+    Nothing is taken back: a newcomer that fails may be what is wrong, and the others run well.
+    """
     given, state, found = view.given, view.state, view.verdicts
     current = given.at(state.stable) | given.at(state.target)
     waiting = (state.joining & current) - found.joined - found.good - found.absent
@@ -257,7 +281,12 @@ def _spare(view: View) -> int:
 
 
 def _tracked(view: View, changes: dict[int, int]) -> State:
-    """Return the state with the times from which deadlines count, and who was unwell before."""
+    """Return the state with the times from which deadlines count, and who was unwell before.
+
+    Slots assigned together share a batch, so that ten thousand take a few bitmaps. Beyond
+    ``MAX_BATCHES`` the two oldest become one with the later time: a deadline may come late by that,
+    and never early. Who is unwell when it is assigned is excused later on.
+    """
     state, given, found = view.state, view.given, view.verdicts
     fresh = BitMap(slot for slot, revision in changes.items() if revision == state.target)
     if state.phase in AT_REST or state.phase == ROLLING_BACK:

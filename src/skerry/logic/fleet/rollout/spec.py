@@ -2,6 +2,14 @@
 
 The schema refuses most of what is wrong; ``spec_errors`` is what it cannot say. On a hub that does
 not ask it (a foreign one), the edge scheduler does, and the condition ``Valid`` repeats it.
+
+A percentage is rounded up where it permits (``until``, ``concurrency``, ``maxUnavailable``), since
+2 % of ten edges that meant nobody would stop a rollout for good, and down where it must not be
+exceeded (``failures.max``). A rollout fails when it exceeds both limits of ``failures``: the number
+spares small fleets, of which one edge is more than any percentage, and the percentage large ones.
+
+What cannot be read is as if it were not there, so that all errors are found in one reading; while
+there are any, nothing is assigned.
 """
 
 from __future__ import annotations

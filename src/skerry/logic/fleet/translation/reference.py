@@ -2,6 +2,15 @@
 
 Nothing here is incremental or clever. It reads everything, every time; the controller, which does
 neither, must arrive at the same. Explaining and what-if questions can be answered with it too.
+
+It is the specification that tests compare with, after every event of a simulation. So it shares the
+rules with the controller (what is selected, how objects are customized and merged, who owns a name)
+and none of its structure: no tables, no marks, no completeness. Whoever changes a rule changes it
+for both; whoever makes the controller faster changes nothing here. Where the two differ, it is this
+one that is right, unless the rule itself is wrong.
+
+Everything counts as read. While the controller waits for a scope, the mailbox may have more than
+this says, and never less: what is unknown is kept.
 """
 
 from __future__ import annotations

@@ -63,8 +63,9 @@ def test_a_freeze_stops_what_it_names_and_nothing_else() -> None:
 
 def test_of_freezes_that_overlap_the_last_to_end_ends_it() -> None:
     short = {"name": "short", "duration": "10h"}
-    for freezes in (({}, short), (short, {})):
-        found = Frozen([guard(*freezes)], at(19)).stopping(JOINING, {})
+    usual: dict[str, Any] = {}
+    for first, second in ((usual, short), (short, usual)):
+        found = Frozen([guard(first, second)], at(19)).stopping(JOINING, {})
         assert sorted(found.freezes) == ["g/f", "g/short"]
         assert found.until == datetime(2025, 6, 9, 6, tzinfo=UTC)
 

@@ -68,3 +68,16 @@ def test_the_first_cut_is_made_unasked_and_others_once_for_each_name() -> None:
     done = [first[0]._replace(cut=cut_annotations(1, "friday")["edge.kcp.io/cut"])]
     assert not wants_cut(asked, done)
     assert wants_cut(Settle(), done)
+
+
+def test_a_revision_that_lost_a_page_is_cut_again_under_another_number() -> None:
+    first = RevisionPage("web-1", "u", "web", 1, "digest", 1, 2, sequence=1)
+    second = first._replace(name="web-1.2", page=2, sequence=0)
+    whole = numbered_cut("digest", [first, second])
+    assert (whole.number, whole.existing, whole.news) == (1, first, False)
+    again = numbered_cut("digest", [first])
+    assert (again.number, again.existing, again.news) == (2, None, True)
+    # And when it was, that one is found and the other is left alone.
+    other = first._replace(name="web-2", number=2, pages=1, sequence=2)
+    found = numbered_cut("digest", [first, other])
+    assert (found.number, found.existing, found.news) == (2, other, False)
