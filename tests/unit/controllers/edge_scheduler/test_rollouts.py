@@ -63,7 +63,9 @@ class Town:
         self.rollouts, self.revisions = Held(rollout), Held(*map(lean_revision, revisions))
         self.approvals, self.queries = Held(), queries
         informers = RolloutInformers(
-            *(cast("Informer", each) for each in (self.rollouts, self.revisions, self.approvals)),
+            cast("Informer", self.rollouts),
+            cast("Informer", self.revisions),
+            cast("Informer", self.approvals),
             cast("Informer | None", queries),
         )
         elapsed = Elapsed(lambda: NOW, lambda: 0.0)

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -67,7 +66,7 @@ async def test_no_more_bytes_are_shown_than_were_asked_for(log: Path, limit: int
 
 async def following(log: Path, **options: object) -> AsyncIterator[str]:
     made = LogOptions(follow=True, **options)  # type: ignore[arg-type]
-    async with aclosing(cast("AsyncIterator[bytes]", read_log(log, made))) as chunks:  # type: ignore[type-var]
+    async with aclosing(read_log(log, made)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
             for each in chunk.decode().splitlines():
                 yield each

@@ -78,6 +78,17 @@ def test_a_link_that_a_pod_put_in_place_of_ours_removes_nothing_elsewhere(tmp_pa
     assert read(volume) == {"a": "1"}
 
 
+def piped(file: Path) -> None:
+    """Put a pipe in place of a file: who opens it to read would wait for a writer."""
+    file.unlink()
+    os.mkfifo(file)
+
+
+def linked(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -85,8 +96,8 @@ def test_a_link_that_a_pod_put_in_place_of_ours_removes_nothing_elsewhere(tmp_pa
         lambda shown: (shown / "a").chmod(0o600),
         lambda shown: (shown / "b").write_text("more"),
         lambda shown: (shown / "a").unlink(),
-        lambda shown: ((shown / "a").unlink(), os.mkfifo(shown / "a")),
-        lambda shown: ((shown / "a").unlink(), (shown / "a").symlink_to("/etc/hostname")),
+        lambda shown: piped(shown / "a"),
+        lambda shown: linked(shown / "a"),
     ],
 )
 def test_what_a_pod_changed_is_put_right_again(tmp_path: Path, spoil: object) -> None:

@@ -60,7 +60,7 @@ def test_the_bookkeeping_of_apply_is_left_out_where_that_is_asked_for_in_lists_t
         ({"kind": "List", "items": [MAP, {"items": [SECRET]}]}, {}),
     ],
 )
-def test_nothing_secret_is_ever_in_it(body: Any, info: dict[str, str]) -> None:
+def test_nothing_secret_is_ever_in_it(body: Any, info: dict[str, Any]) -> None:
     found = audited(body, **info)
     assert "requestObject" not in found
     assert found["annotations"] == {"kept": "yes", OMITTED: "secret"}
