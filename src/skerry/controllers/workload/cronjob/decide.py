@@ -56,6 +56,7 @@ class _Step:
 def decide(observed: Observed, now: datetime) -> Plan:
     """Do what is due at *now*."""
     step = _Step(observed, now)
+    _report_jobs(step)
     _tidy(step)
     if "deletionTimestamp" not in step.cron_job["metadata"] and not step.spec.get("suspend"):
         try:
@@ -71,6 +72,24 @@ def decide(observed: Observed, now: datetime) -> Plan:
 
 def _over(job: Object) -> bool:
     return is_true(job, "Complete") or is_true(job, "Failed")
+
+
+def _report_jobs(step: _Step) -> None:
+    """Record what became of Jobs that were active, and of active ones that nobody here started."""
+    before = {item["uid"]: item["name"] for item in step.status.get("active") or ()}
+    for job in step.jobs:
+        metadata = job["metadata"]
+        name = metadata["name"]
+        if before.pop(metadata["uid"], None) is None:
+            started = _SCHEDULED in (metadata.get("annotations") or {})
+            if not started and not _over(job):
+                text = f"Saw a job that the controller did not create or forgot: {name}"
+                step.record_event("UnexpectedJob", text, warning=True)
+        elif _over(job):
+            ended = "Complete" if is_true(job, "Complete") else "Failed"
+            step.record_event("SawCompletedJob", f"Saw completed job: {name}, condition: {ended}")
+    for name in before.values():
+        step.record_event("MissingJob", f"Active job went missing: {name}")
 
 
 def _tidy(step: _Step) -> None:

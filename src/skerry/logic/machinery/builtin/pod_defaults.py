@@ -1,7 +1,7 @@
 """What Kubernetes fills in where a pod says nothing: in pods, and in every pod template.
 
 A template gets less than a pod: requests copied from limits, host ports and service links are
-decided when the pod itself is made.
+decided when the pod itself is made, and so is what less than no grace means.
 """
 
 from __future__ import annotations
@@ -233,6 +233,8 @@ def default_pod(pod: Object) -> None:
             if spec.get("hostNetwork"):
                 _host_ports(container)
     absent(spec, "enableServiceLinks", True)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
 
 
 def _requests_from_limits(resources: Object) -> None:

@@ -55,3 +55,42 @@ class TestCronJob:
         assert [announcement.reason for announcement in plan.announcements] == [
             "UnparseableSchedule"
         ]
+
+    def job(self, name: str, condition: str = "", *, ours: bool = True) -> Object:
+        scheduled = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T11:50:00Z"}
+        return {
+            "metadata": {
+                "name": name,
+                "namespace": "ns",
+                "uid": f"uid-{name}",
+                "resourceVersion": "1",
+                "creationTimestamp": "2026-01-01T11:50:00Z",
+                "annotations": scheduled if ours else {},
+            },
+            "status": {"conditions": [{"type": condition, "status": "True"}] if condition else []},
+        }
+
+    def announced(self, active: tuple[str, ...], *jobs: Object) -> list[tuple[str, str, str]]:
+        cron = self.cron(suspend=True)
+        cron["status"] = {"active": [{"name": name, "uid": f"uid-{name}"} for name in active]}
+        plan = cronjob.decide(ObservedCronJob(cron, jobs), NOW)
+        return [(each.type, each.reason, each.message) for each in plan.announcements]
+
+    def test_a_job_that_went_missing_is_reported(self) -> None:
+        text = "Active job went missing: a"
+        assert self.announced(("a",)) == [("Normal", "MissingJob", text)]
+        assert self.announced(("a",), self.job("a")) == []
+
+    @pytest.mark.parametrize("condition", ["Complete", "Failed"])
+    def test_a_job_that_ended_is_reported_once(self, condition: str) -> None:
+        ended = self.job("a", condition)
+        text = f"Saw completed job: a, condition: {condition}"
+        assert self.announced(("a",), ended) == [("Normal", "SawCompletedJob", text)]
+        assert self.announced((), ended) == []
+
+    def test_a_job_that_somebody_else_made_is_reported(self) -> None:
+        text = "Saw a job that the controller did not create or forgot: a"
+        other = self.job("a", ours=False)
+        assert self.announced((), other) == [("Warning", "UnexpectedJob", text)]
+        assert self.announced(("a",), other) == []
+        assert self.announced((), self.job("a")) == []

@@ -51,6 +51,15 @@ def test_no_grace_at_all_is_a_choice() -> None:
     assert spec["terminationGracePeriodSeconds"] == 0
 
 
+def test_less_grace_than_none_is_a_second_of_pods_and_stays_in_templates() -> None:
+    pod: Object = {"spec": {"terminationGracePeriodSeconds": -1}}
+    default_pod(pod)
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 1
+    template: Object = {"template": {"spec": {"terminationGracePeriodSeconds": -1}}}
+    default_template(template)
+    assert template["template"]["spec"]["terminationGracePeriodSeconds"] == -1
+
+
 @pytest.mark.parametrize("field", ["serviceAccount", "serviceAccountName"])
 def test_the_old_and_the_new_name_of_the_account_say_the_same(field: str) -> None:
     spec: Object = {field: "a"}
