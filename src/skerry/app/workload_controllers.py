@@ -14,6 +14,7 @@ from skerry.app.core_controllers import (
 )
 from skerry.controllers.workload import (
     disruption,
+    endpointslice_mirroring,
     node_lifecycle,
     not_enforced,
     replicaset,
@@ -47,6 +48,7 @@ _BUILDERS: dict[str, Callable[[ControllerContext], Runnable]] = {
     job.NAME: job.build,
     cronjob.NAME: cronjob.build,
     endpointslice.NAME: endpointslice.build,
+    endpointslice_mirroring.NAME: endpointslice_mirroring.build,
     disruption.NAME: disruption.build,
 }
 

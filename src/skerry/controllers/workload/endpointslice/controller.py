@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.controllers.workload.endpointslice.decide import decide
 from skerry.controllers.workload.endpointslice.events import connect
-from skerry.controllers.workload.endpointslice.observe import Observed, Observer
+from skerry.controllers.workload.endpointslice.observe import Leftover, Observed, Observer
 from skerry.controllers.workload.kinds import PODS, SERVICES, SLICES
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -14,7 +14,7 @@ from skerry.runtime.workqueue import WorkQueue
 NAME = "endpointslice-controller"
 
 
-def build(context: ControllerContext) -> Controller[Key, Observed]:
+def build(context: ControllerContext) -> Controller[Key, Observed | Leftover]:
     """Return the controller that tells which pods stand behind Services."""
     factory = context.factory
     services, pods = factory.informer(SERVICES), factory.informer(PODS)

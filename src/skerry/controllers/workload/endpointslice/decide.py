@@ -7,7 +7,7 @@ from typing import Any
 
 from skerry.api.objects import Object
 from skerry.controllers.workload.endpointslice.events import SERVICE_NAME
-from skerry.controllers.workload.endpointslice.observe import Observed
+from skerry.controllers.workload.endpointslice.observe import Leftover, Observed
 from skerry.controllers.workload.kinds import ENDPOINTS, SLICES
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
 from skerry.logic.workloads.owners import TargetOf, owner_reference
@@ -23,8 +23,12 @@ _MAX_ENDPOINTS = 100
 _Ports = tuple[tuple[str, str, int, str], ...]  # name, protocol, number, appProtocol
 
 
-def decide(observed: Observed) -> Plan:
+def decide(observed: Observed | Leftover) -> Plan:
     """Bring slices and Endpoints to what the Service's pods say."""
+    if isinstance(observed, Leftover):
+        old = observed.endpoints
+        uid = old["metadata"]["uid"]
+        return Plan([Delete(TargetOf(ENDPOINTS)(old), reason="ServiceGone", uid=uid)])
     if "deletionTimestamp" in observed.service["metadata"]:
         return NOTHING
     return Plan([*_slices(observed), *_endpoints(observed)])

@@ -28,7 +28,7 @@ def connect(queue: WorkQueue[Key], services: Informer, pods: Informer, slices: I
     slices.index.add_index(BY_SERVICE, _service_of)
     services.add_handler(enqueue_self(queue.add))
     pods.add_handler(_enqueue_selecting(services, queue.add))
-    slices.add_handler(_enqueue_service(queue.add))
+    slices.add_handler(_enqueue_service(services, queue.add))
 
 
 def _enqueue_selecting(services: Informer, add: Callable[[Key], None]) -> Handler:
@@ -45,12 +45,16 @@ def _enqueue_selecting(services: Informer, add: Callable[[Key], None]) -> Handle
     return handle
 
 
-def _enqueue_service(add: Callable[[Key], None]) -> Handler:
+def _enqueue_service(services: Informer, add: Callable[[Key], None]) -> Handler:
+    """Enqueue the Service that a slice names; that one is gone is no slice's to say."""
+
     def handle(old: Object | None, new: Object | None) -> None:
         for obj in (old, new):
             name = None if obj is None else (obj["metadata"].get("labels") or {}).get(SERVICE_NAME)
             if obj is not None and name:
-                key = key_of(obj)
-                add(Key(key.cluster, key.namespace, name))
+                place = key_of(obj)
+                key = Key(place.cluster, place.namespace, name)
+                if services.index.get(key) is not None:
+                    add(key)
 
     return handle

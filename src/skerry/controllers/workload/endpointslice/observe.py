@@ -24,6 +24,13 @@ class Observed:
     endpoints: Object | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Endpoints whose Service is gone; slices have an owner and are collected without us."""
+
+    endpoints: Object
+
+
 class Observer:
     """Reads from caches; Endpoints, which few read, live."""
 
@@ -35,10 +42,13 @@ class Observer:
         self._pods = pods
         self._slices = slices
 
-    async def observe(self, key: Key) -> Observed | None:
+    async def observe(self, key: Key) -> Observed | Leftover | None:
         service = self._services.index.get(key)
+        if service is None:
+            endpoints = await self._endpoints(key)
+            return None if endpoints is None else Leftover(endpoints)
         # Without a selector somebody else tells where a Service leads.
-        if service is None or not service["spec"].get("selector"):
+        if not service["spec"].get("selector"):
             return None
         if service["spec"].get("type") == "ExternalName":
             return None
@@ -49,10 +59,11 @@ class Observer:
             if selector.matches(pod["metadata"].get("labels"))
         )
         slices = tuple(self._slices.index.by(BY_SERVICE, (key.namespace, key.name)))
+        return Observed(service, pods, slices, await self._endpoints(key))
+
+    async def _endpoints(self, key: Key) -> Object | None:
         try:
-            endpoints = await self._client.for_cluster(key.cluster).get(
-                ENDPOINTS, key.name, key.namespace
-            )
+            client = self._client.for_cluster(key.cluster)
+            return await client.get(ENDPOINTS, key.name, key.namespace)
         except NotFound:
-            endpoints = None
-        return Observed(service, pods, slices, endpoints)
+            return None

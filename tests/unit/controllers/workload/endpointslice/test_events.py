@@ -36,10 +36,15 @@ async def test_a_pod_enqueues_services_that_select_it_now_or_did() -> None:
 async def test_a_slice_enqueues_the_service_it_names() -> None:
     queue = queue_of_keys()
     slices = cache(SLICES)
-    connect(queue, cache(SERVICES), cache(PODS), slices)
+    services = cache(SERVICES)
+    connect(queue, services, cache(PODS), slices)
     named = owned("web-x", metadata={"labels": {SERVICE_NAME: "web"}})
     slices.apply("ADDED", named)
+    assert await drained(queue) == [], "there is no such Service"
+    services.apply("ADDED", owned("web", spec={}))
     assert await drained(queue) == ["shop/web"]
-    assert len(slices.index.by(BY_SERVICE, ("shop", "web"))) == 1
+    slices.apply("ADDED", owned("web-y", metadata={"labels": {SERVICE_NAME: "web"}}))
+    assert await drained(queue) == ["shop/web"]
+    assert len(slices.index.by(BY_SERVICE, ("shop", "web"))) == 2
     slices.apply("ADDED", owned("by-hand"))
     assert await drained(queue) == []

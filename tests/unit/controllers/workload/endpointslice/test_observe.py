@@ -8,8 +8,10 @@ import pytest
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
+from skerry.controllers.workload.endpointslice.decide import decide
 from skerry.controllers.workload.endpointslice.events import connect
-from skerry.controllers.workload.endpointslice.observe import Observed, Observer
+from skerry.controllers.workload.endpointslice.observe import Leftover, Observed, Observer
+from skerry.logic.machinery.plan import Delete
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from tests.kit.caches import cache, owned, queue_of_keys
@@ -33,7 +35,9 @@ async def observed(*, endpoints: bool = False, **spec: Any) -> Observed | None:
     if endpoints:
         await client.create(NAMESPACES, {"metadata": {"name": "shop"}})
         await client.create(ENDPOINTS, {"metadata": {"name": "web", "namespace": "shop"}})
-    return await Observer(client, services, pods, slices).observe(Key("", "shop", "web"))
+    found = await Observer(client, services, pods, slices).observe(Key("", "shop", "web"))
+    assert not isinstance(found, Leftover)
+    return found
 
 
 def pod(name: str, namespace: str, **labels: str) -> Object:
@@ -51,3 +55,18 @@ async def test_pods_that_match_in_the_same_namespace_are_seen(endpoints: bool) -
 async def test_a_service_that_others_lead_is_left_alone() -> None:
     assert await observed() is None
     assert await observed(selector={"app": "web"}, type="ExternalName") is None
+
+
+async def test_endpoints_of_a_service_that_is_gone_are_left_over() -> None:
+    client = Client(Twin(types=[*TYPES, served("", "v1", "endpoints", "Endpoints")]))
+    services, pods, slices = cache(SERVICES), cache(PODS), cache(SLICES)
+    connect(queue_of_keys(), services, pods, slices)
+    observer = Observer(client, services, pods, slices)
+    assert await observer.observe(Key("", "shop", "web")) is None
+    await client.create(NAMESPACES, {"metadata": {"name": "shop"}})
+    await client.create(ENDPOINTS, {"metadata": {"name": "web", "namespace": "shop"}})
+    found = await observer.observe(Key("", "shop", "web"))
+    assert isinstance(found, Leftover)
+    (action,) = decide(found)
+    assert isinstance(action, Delete)
+    assert (action.target.gvr, action.target.name) == (ENDPOINTS, "web")
