@@ -11,6 +11,7 @@ import copy
 import ipaddress
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from skerry.api.objects import Object
 from skerry.controllers.workload.events import enqueue_self
@@ -80,7 +81,7 @@ def decide(observed: Observed) -> Plan:
     return Plan(actions)
 
 
-def _content(item: Object) -> tuple[Object, ...]:
+def _content(item: Object) -> tuple[Any, ...]:
     metadata = item["metadata"]
     return (
         item.get("endpoints") or [],

@@ -22,5 +22,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed | Leftover]:
     queue: WorkQueue[Key] = context.queue(NAME)
     connect(queue, services, pods, slices)
     observer = Observer(context.client, services, pods, slices)
-    reconciler = Reconciler(observer.observe, decide, context.executor(NAME))
+    reconciler: Reconciler[Key, Observed | Leftover] = Reconciler(
+        observer.observe, decide, context.executor(NAME)
+    )
     return context.controller(NAME, reconciler, queue, [services, pods, slices])

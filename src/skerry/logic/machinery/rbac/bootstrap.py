@@ -263,6 +263,12 @@ _CONTROLLERS: Mapping[str, Sequence[Rule]] = {
         _on("create", "endpointslices/restricted", "discovery.k8s.io"),
         _EVENTS,
     ),
+    "endpointslicemirroring-controller": (
+        _on(_READ, "endpoints services"),
+        _on("update", "endpoints/finalizers services/finalizers"),
+        _on("create delete get list update watch", "endpointslices", "discovery.k8s.io"),
+        _EVENTS,
+    ),
     "generic-garbage-collector": (
         _on("delete get list patch update watch", "*", "*"),
         _EVENTS,
