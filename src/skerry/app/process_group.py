@@ -25,11 +25,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skerry.app.console_record import no_console
+from skerry.app.listening import listen_problem
 from skerry.app.process_member import ProcessMember
 from skerry.app.process_metrics import KeptMetrics
 from skerry.app.process_peers import GroupName, Peers
 from skerry.app.settings import ServerSettings
-from skerry.app.standalone import StartError, cannot_listen
+from skerry.app.standalone import StartError
 from skerry.app.supervised import stop_signals
 from skerry.kit import log as logging
 from skerry.kit.clock import Clock, SystemClock
@@ -107,7 +108,7 @@ async def _listening(
     try:
         sockets = await listening_sockets(settings.bind_address, settings.port, backlog)
     except OSError as error:
-        raise cannot_listen(settings, error) from error
+        raise StartError(listen_problem(settings, error)) from error
     if settings.console_port is None:
         return sockets, []
     try:

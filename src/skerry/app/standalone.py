@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +34,7 @@ from skerry.app.keys import (
 )
 from skerry.app.kubeconfig_files import ADMIN_CONTEXT
 from skerry.app.kubernetes_service import KubernetesService
+from skerry.app.listening import listen_problem, own_name, reachable
 from skerry.app.observability import AuditPolicyError, Observability, build_observability
 from skerry.app.open_files import raise_open_files
 from skerry.app.process_member import ProcessMember, http_share
@@ -82,7 +83,7 @@ from skerry.server.security.key_administration import KeyAdministration
 from skerry.server.security.key_ring import KeyRing
 from skerry.server.security.pki import server_names
 from skerry.server.security.signing_rotation import Authorities
-from skerry.server.security.tls import OWN_NAME, LiveContext
+from skerry.server.security.tls import LiveContext
 from skerry.server.subresources.components import ComponentStatuses
 from skerry.server.subresources.reviews import AccessReviews, whoami
 from skerry.server.subresources.tokens import TokenHandler, TokenReviews
@@ -215,8 +216,8 @@ async def serving(
     except (StoreError, OSError) as error:
         raise StartError(f"cannot open the store: {error}") from error
     try:
-        host = settings.external_hostname or _reachable(settings.bind_address)
-        names = server_names((host, *settings.tls_sans, *_own_name(settings)))
+        host = settings.external_hostname or reachable(settings.bind_address)
+        names = server_names((host, *settings.tls_sans, *own_name(settings)))
         try:
             keys = await open_keys(settings, store, names, clock, ids)
         except KeyMismatch as error:
@@ -261,12 +262,7 @@ async def _serving_store(
         http = _http_server(settings, member, api.engine.handle)
         stack.push_async_callback(http.stop, 0)
         async with asyncio.TaskGroup() as tasks:
-
-            def certificates_changed() -> None:
-                tls.present = authorities.context()
-                # Before whoever asked for it is answered: the next command reads the file.
-                keep_admin_kubeconfig(settings.data_dir, assembly.entries(), _BRIEFLY)
-
+            certificates_changed = partial(_presented, tls, deps, assembly)
             follow_keys(keys, ring, security, api.engine.streams, certificates_changed)
             await ring.follow(dispatcher)
             await follow_revocations(security, dispatcher, http)
@@ -289,6 +285,12 @@ async def _serving_store(
                 await http.stop(settings.drain_seconds)
                 for task in background:
                     task.cancel()
+
+
+def _presented(tls: LiveContext, deps: ServerDeps, assembly: ServerAssembly) -> None:
+    tls.present = deps.authorities.context()
+    # Before whoever asked for it is answered: the next command reads the file.
+    keep_admin_kubeconfig(deps.settings.data_dir, assembly.entries(), _BRIEFLY)
 
 
 @contextlib.contextmanager
@@ -334,7 +336,7 @@ async def plain_assembly(
                     ADMIN_CONTEXT,
                     f.url,
                     f.authorities.bundle().encode(),
-                    "".join(_own_name(f.settings)),
+                    "".join(own_name(f.settings)),
                 )
             ],
             [UserEntry("admin", f.authorities.pki.admin)],
@@ -488,22 +490,4 @@ async def _listening(settings: ServerSettings) -> list[socket.socket]:
     try:
         return await listening_sockets(settings.bind_address, settings.port, HttpSettings().backlog)
     except OSError as error:
-        raise cannot_listen(settings, error) from error
-
-
-def cannot_listen(settings: ServerSettings, error: OSError) -> StartError:
-    """Return why the port of *settings* cannot be had."""
-    problem = f"cannot listen on {settings.bind_address}:{settings.port}: {error.strerror or error}"
-    if error.errno == errno.EADDRINUSE:
-        problem += "; --port names another, 0 takes any"
-    return StartError(problem)
-
-
-def _reachable(address: str) -> str:
-    """Return an address clients on this machine can use for a server bound to *address*."""
-    return "127.0.0.1" if address in ("0.0.0.0", "::", "") else address  # noqa: S104 - compared
-
-
-def _own_name(settings: ServerSettings) -> tuple[str, ...]:
-    """Return the name the server's own certificate is asked for by, where another is shown."""
-    return (OWN_NAME,) if settings.tls_cert_to_all else ()
+        raise StartError(listen_problem(settings, error)) from error
