@@ -167,7 +167,7 @@ class RolloutState:
         if obj is None:
             return None
         spec, now = self._spec(ref, obj), self._now()
-        revisions = list(self._revisions.by(BY_PLACEMENT, (ref.cluster, ref.name)))
+        revisions = self._revisions.by(BY_PLACEMENT, (ref.cluster, ref.name))
         pages = {
             each.number: (each, held) for held in revisions if (each := read_page(held)).page == 1
         }

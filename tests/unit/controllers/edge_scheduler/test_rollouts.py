@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from skerry.api.edge import SliceOwner, edge_placement_ref
+from skerry.api.edge import ROLLOUTS, SliceOwner, edge_placement_ref
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT
@@ -35,6 +35,9 @@ Handler = Callable[[Object | None, Object | None], None]
 
 class Held:
     """Stands in for an informer: an index that a test fills, and handlers of its changes."""
+
+    gvr = ROLLOUTS
+    resource_version = 0
 
     def __init__(self, *objects: Object) -> None:
         self.index = Index()
