@@ -332,6 +332,7 @@ def _rollout_status() -> Raw:
             "inFlight": listing(batch, "Destinations that are not judged yet."),
             "unwellBefore": _bitmap("Destinations that were unwell when they were assigned."),
             "joining": _bitmap("Newcomers at the stable revision that are not judged yet."),
+            "unproven": truth("Whether nobody is known to be well at the first revision yet."),
             "departing": _bitmap("Those that nobody wants any more, until nothing is left there."),
             "verdicts": _verdicts(),
             "failure": _failure(),

@@ -174,7 +174,10 @@ def _adopt(view: View) -> State:
     """Take the first revision for what runs everywhere: it is what does, or will by joining."""
     number = view.given.live
     digest = view.given.revisions[number].digest if number in view.given.revisions else ""
-    return _entered(view.state, COMPLETED, target=number, digest=digest, stable=number)
+    new = not view.given.places
+    return _entered(
+        view.state, COMPLETED, target=number, digest=digest, stable=number, unproven=new
+    )
 
 
 def _forced(view: View) -> bool:
@@ -191,7 +194,8 @@ def _force(view: View) -> State:
     number = view.given.spec.force
     phase: Phase = COMPLETED if number == view.given.live else ROLLED_BACK
     digest = view.given.revisions[number].digest
-    return _entered(view.state, phase, target=number, digest=digest, stable=number)
+    there = {"target": number, "digest": digest, "stable": number, "unproven": False}
+    return _entered(view.state, phase, **there)
 
 
 def _may_start(view: View) -> bool:
@@ -277,6 +281,7 @@ def _passed(view: View) -> State:
             state,
             phase=COMPLETED,
             stable=state.target,
+            unproven=False,
             wave=0,
             wave_name="",
             opened="",

@@ -219,31 +219,45 @@ def _joining(
     brought = behind[: max(min(room, _spare(view)), 0)]
     changes |= dict.fromkeys(brought, state.stable)
     room -= len(brought)
+    unproven = state.unproven and not _is_proven(view)
+    if unproven and state.phase == ROLLING_BACK:
+        # Having been there before says nothing: they were moved on before they were judged.
+        waiting |= view.returning
     admitted: dict[int, int] = {}
-    for place in _first_of(view, waiting, newcomers)[: max(room, 0)]:
+    first = newcomers if not unproven else _first_of(view, waiting, newcomers)
+    for place in newcomers:
+        if len(admitted) >= room:
+            break
         passed = budget is not None and has_passed(given.spec, state.wave, place)
         ready = passed and budget is not None and budget.take(place)
-        admitted[place.slot] = state.target if ready else state.stable
+        if ready or place in first:
+            admitted[place.slot] = state.target if ready else state.stable
     joining = waiting | BitMap(brought) | BitMap(admitted)
-    return replace(state, joining=joining), admitted
+    return replace(state, joining=joining, unproven=unproven), admitted
+
+
+def _is_proven(view: View) -> bool:
+    """Tell whether enough newcomers are well at a first revision that nobody had run before."""
+    found, there = view.verdicts, view.given.at(view.state.stable)
+    shown = (found.joined | found.good) & (there - found.unavailable - found.absent)
+    return len(shown) >= view.given.spec.judge.evidence
 
 
 def _first_of(view: View, waiting: BitMap, newcomers: Sequence[Place]) -> Sequence[Place]:
-    """Return the newcomers that may come in before others, as long as nothing is proven yet.
+    """Return the newcomers that may have a stable revision that nobody has proven.
 
-    Where nobody has shown that the stable revision is good, as when a placement is new, they come
-    in the order of the waves: the next when those of the wave before have been judged. Who was
-    given the target before that has shown nothing, unless it is good there.
+    They come in the order of the waves: the next when those of the wave before are well there.
+    Whoever is at another revision, or unwell at this one, has shown nothing. One that is unfit
+    delays nobody by itself: too many of them stop everybody.
     """
     given, state, found = view.given, view.state, view.verdicts
-    proven = given.at(state.stable) - waiting - found.absent
-    if not newcomers or not given.spec.waves or len(proven) >= given.spec.judge.evidence:
+    if not given.spec.waves:
         return newcomers
-    if state.target != state.stable:
-        waiting = waiting | (given.at(state.target) - found.good - found.absent)
+    away = given.slots - given.at(state.stable)
+    waiting = (waiting | away | (found.unavailable & given.slots)) - found.unfit - found.absent
     before = given.slots - waiting
     everybody = [*given.places, *newcomers]
-    unjudged = (waiting - found.unfit) | BitMap(place.slot for place in newcomers)
+    unjudged = waiting | BitMap(place.slot for place in newcomers)
     for number in range(1, given.spec.last + 1):
         wave = given.spec.wave(number)
         held = opened(wave, state.digest, everybody, before, found.absent, BitMap())

@@ -111,6 +111,8 @@ class State:
     unwell_before: BitMap = field(default_factory=BitMap)
     # Newcomers at the stable revision that are not judged yet.
     joining: BitMap = field(default_factory=BitMap)
+    # Nobody has shown yet that the stable revision is good: it is the first, of a new placement.
+    unproven: bool = False
     failure: Failure | None = None
     # Those that nobody wants any more, until nothing is left of them.
     departing: BitMap = field(default_factory=BitMap)
@@ -136,6 +138,7 @@ def state_of(status: Mapping[str, Any]) -> State:
         ),
         decoded(status.get("unwellBefore")),
         decoded(status.get("joining")),
+        bool(status.get("unproven")),
         Failure(
             int(failure.get("revision") or 0),
             failure.get("reason") or "",
@@ -177,6 +180,7 @@ def written(state: State) -> dict[str, Any]:
         or None,
         "unwellBefore": encoded(state.unwell_before) or None,
         "joining": encoded(state.joining) or None,
+        "unproven": state.unproven or None,
         "failure": state.failure.as_object() if state.failure is not None else None,
         "departing": encoded(state.departing) or None,
     }

@@ -346,18 +346,25 @@ def test_an_edit_before_the_first_revision_is_proven_lets_nobody_else_have_it() 
     assert [edge.ran for edge in fleet.edges.values()][1] == [2]
 
 
-def test_who_is_unwell_at_the_second_revision_does_not_speak_for_the_first() -> None:
+@pytest.mark.parametrize("judged", [True, False])
+def test_two_bad_revisions_in_a_row_stay_with_the_canary_of_a_new_placement(judged: bool) -> None:
+    """Being unwell at the second, coming back from it, or leaving it speaks not for the first."""
     canary = [{"name": "canary", "selector": {"matchLabels": {"ring": "canary"}}}]
     judge = {"minReady": "5s", "deadline": "60s"}
     fleet = Fleet({"waves": canary, "judge": judge, "joining": {"concurrency": 9}})
     fleet.join(ring="canary")
     rest = fleet.join(ring="rest")
     fleet.edit(poison=True)
-    fleet.run()
-    # It was unwell before, so that it is excused there and not bad.
+    fleet.schedule()
+    if judged:
+        # It was unwell before the second came, so that does not fail by it.
+        fleet.run()
     fleet.edit(poison=True)
     fleet.run(seconds=10, rounds=60)
-    assert (fleet.phase, rest.ran) == ("Progressing", [])
+    assert (fleet.phase, rest.ran) == ("Progressing" if judged else "RolledBack", [])
+    good = fleet.edit()
+    fleet.run(seconds=10, rounds=60)
+    assert (fleet.phase, rest.ran) == ("Completed", [good])
 
 
 def test_a_newcomer_that_is_bad_pauses_joining_and_takes_nothing_back() -> None:

@@ -43,6 +43,7 @@ def test_a_state_comes_back_from_json() -> None:
         (Batch("2026-01-01T00:00:00.000Z", BitMap([5])),),
         BitMap([1]),
         BitMap([9]),
+        True,
         Failure(40, "Bad", "why", (1,)),
     )
     assert state_of(json.loads(json.dumps(written(state)))) == state
