@@ -212,6 +212,10 @@ def _joining(
     given, state, found = view.given, view.state, view.verdicts
     current = given.at(state.stable) | given.at(state.target)
     waiting = (state.joining & current) - found.joined - found.good - found.absent
+    unproven = state.unproven and not _is_proven(view)
+    if unproven and state.phase == ROLLING_BACK:
+        # Having been there before says nothing: they were moved on before they were judged.
+        waiting |= view.returning
     room = _room(given.spec.join_pace, given, newcomers) - len(waiting - found.unfit)
     if given.spec.judge.failures.exceeded(len(waiting & found.unfit), len(given.places)):
         room = 0
@@ -219,10 +223,6 @@ def _joining(
     brought = behind[: max(min(room, _spare(view)), 0)]
     changes |= dict.fromkeys(brought, state.stable)
     room -= len(brought)
-    unproven = state.unproven and not _is_proven(view)
-    if unproven and state.phase == ROLLING_BACK:
-        # Having been there before says nothing: they were moved on before they were judged.
-        waiting |= view.returning
     admitted: dict[int, int] = {}
     first = newcomers if not unproven else _first_of(view, waiting, newcomers)
     for place in newcomers:
