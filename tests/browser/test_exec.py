@@ -154,6 +154,9 @@ def test_hostile_output_is_only_text(operator: Tab) -> None:
     title = page.title()
     rows = started(page)
     page.evaluate("() => { window.open = () => { throw new Error('a window was opened'); }; }")
+    page.evaluate(
+        "() => { window.copied = []; navigator.clipboard.writeText = async (t) => copied.push(t); }"
+    )
     hostile = (
         r"\033]0;owned\007\033]2;owned\007\033]52;c;b3duZWQ=\007"
         r"\033]8;;javascript:alert(1)\007click\033]8;;\007<img src=x onerror=alert(1)>"
@@ -163,6 +166,7 @@ def test_hostile_output_is_only_text(operator: Tab) -> None:
     expect(rows).to_contain_text("click<img src=x onerror=alert(1)>colour")
     rows.get_by_text("click", exact=False).last.click(force=True)
     assert page.title() == title
+    assert page.evaluate("() => window.copied") == []
     expect(rows.locator("img")).to_have_count(0)
     page.keyboard.type(
         "head -c 8000000 /dev/zero | tr '\\0' x | fold -w 70; echo the-$((1 + 1))nd\n"
