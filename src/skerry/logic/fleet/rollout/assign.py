@@ -76,6 +76,10 @@ def assign(given: Situation, state: State, newcomers: Sequence[Place] = ()) -> A
         admitted = {place.slot: state.stable for place in newcomers}
         return Assignment(everybody, admitted, replace(state, joining=BitMap()))
     changes = _returns(view) if state.phase == ROLLING_BACK else _taken_over(view)
+    if state.phase == ROLLING_BACK and changes and state.attempt == given.state.attempt:
+        # Somebody is brought back late: what is known of mailboxes is about other slices.
+        state = replace(state, attempt=state.attempt + 1)
+        view = View(given, state)
     chosen, held, budget = list[int](), "", None
     if state.phase in _GATED and not given.spec.paused:
         budget = _Budget(view)

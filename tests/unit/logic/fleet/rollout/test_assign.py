@@ -332,6 +332,28 @@ def test_a_bad_first_revision_stays_with_the_canary_and_a_silent_one_delays(offl
     assert (slots(made) == 1) is not offline
 
 
+def test_a_return_is_over_when_mailboxes_have_it_though_the_scheduler_died_in_it() -> None:
+    """What was said of mailboxes before their slices changed says nothing after it."""
+    canary = [{"name": "canary", "until": 2}]
+    fleet = Fleet({"waves": canary, "judge": {"minReady": "5s", "deadline": "60s"}}, edges=3)
+    fleet.edit()
+    fleet.run(seconds=10, rounds=20)
+    fleet.edit(poison=True)
+    while not fleet.view().verdicts.bad:
+        fleet.run(seconds=10)
+    moved = [edge for edge in fleet.edges.values() if edge.revision == 2]
+    fleet.schedule(crash_after=2)
+    assert fleet.phase == "RollingBack"
+    fleet.judge()
+    fleet.schedule()
+    fleet.schedule()
+    assert (fleet.phase, {edge.mailbox for edge in moved}) == ("RollingBack", {2})
+    fleet.translate()
+    fleet.judge()
+    fleet.schedule()
+    assert fleet.phase == "RolledBack"
+
+
 def test_an_edit_before_the_first_revision_is_proven_lets_nobody_else_have_it() -> None:
     canary = [{"name": "canary", "selector": {"matchLabels": {"ring": "canary"}}}]
     fleet = Fleet({"waves": canary, "judge": {"minReady": "5s"}, "joining": {"concurrency": 9}})
