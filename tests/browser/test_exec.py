@@ -114,7 +114,9 @@ def test_the_command_knows_the_size_and_that_it_changed(operator: Tab) -> None:
 def test_control_c_and_d_are_the_commands(operator: Tab) -> None:
     page = operator.open(EXEC)
     rows = started(page)
-    page.keyboard.type("sleep 600; echo after-$?\n")
+    page.keyboard.type("sh -c 'echo begun-$$; exec sleep 600'\n")
+    # A shell that has not started it yet would take the key for its own.
+    expect(rows).to_contain_text(re.compile(r"begun-\d"))
     page.keyboard.press("Control+c")
     expect(rows).to_contain_text(re.compile(r"\^C"))
     page.keyboard.type("echo back-$((1 + 1))\n")
