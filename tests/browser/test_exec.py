@@ -104,7 +104,7 @@ def test_a_link_restores_the_choice_and_begins_nothing(
 def test_the_command_knows_the_size_and_that_it_changed(operator: Tab) -> None:
     page = operator.open(EXEC)
     rows = started(page)
-    page.keyboard.type("stty size; trap 'stty size' WINCH\n")
+    page.keyboard.type("trap 'stty size' WINCH; stty size\n")
     expect(rows).to_contain_text(re.compile(r"\d+ 1\d\d"))
     page.set_viewport_size({"width": 500, "height": 800})
     page.keyboard.type("\n")
