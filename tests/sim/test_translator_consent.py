@@ -31,6 +31,9 @@ from tests.kit.sim.loop import run_virtual, virtual
 from tests.kit.sim.world import SEEDS
 
 HISTORIES = SEEDS[: max(1, len(SEEDS) // 40)] if len(SEEDS) < 1000 else SEEDS
+# Found wrong once: a SyncerConfig that did not hear of a namespace that was held, one whose create
+# was lost, and a namespace that waited for a watch that was followed no longer.
+FOUND_WRONG = (683, 152, 171)
 EVENTS = GroupVersionResource("", "v1", "events")
 WMW = "root:wmw"
 
@@ -451,7 +454,7 @@ async def _run(seed: int) -> None:
             assert translator.tables.dirty.waiting == 0 or any(undefined)
 
 
-@pytest.mark.parametrize("seed", HISTORIES)
+@pytest.mark.parametrize("seed", sorted({*HISTORIES, *FOUND_WRONG}))
 def test_mailboxes_end_up_as_the_reference_says_whatever_became_of_grants(seed: int) -> None:
     log.configure(verbosity=-1)
     run_virtual(_run(seed))

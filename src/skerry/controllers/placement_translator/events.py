@@ -154,8 +154,7 @@ class EventHandlers(RevisionEvents):
         self._put_revisions(placement, {})
         self._settle()
         # What it might have selected is not unknown any more.
-        self._dirty.complete(selection_scope(placement))
-        self._dirty.incomplete(selection_scope(placement))
+        self._dirty.drop(selection_scope(placement))
         self._leave(placement.cluster)
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
@@ -286,14 +285,14 @@ class EventHandlers(RevisionEvents):
         for key in self._workspaces.leave(cluster):
             self._stop(key)
         if not self._workspaces.follows(cluster):
-            self._dirty.incomplete(types_scope(cluster))
-            self._dirty.incomplete(path_scope(cluster))
+            self._dirty.drop(types_scope(cluster))
+            self._dirty.drop(path_scope(cluster))
 
     def _stop(self, key: WatchKey) -> None:
         """Follow a kind no longer; what it brought counts as gone."""
         self._watches.stop(key)
-        self._dirty.incomplete(key)
         records = self._workspaces.unwatch(key)
+        self._dirty.drop(key)
         for record in list(records or ()):
             self.removed(records, record)  # type: ignore[arg-type]  # there are records
 
@@ -401,10 +400,10 @@ class EventHandlers(RevisionEvents):
             copy = about.projected or (old is not None and old.projected)
             if copy or (not about.system and self._route.destination.having(mailbox)):
                 self.mark(mailbox, [records.ref(about)])
+        if about is not None and not about.namespace and self._consent.governs(mailbox):
+            # The SyncerConfig lists what is held from when it is seen to be there until it goes.
+            self.mark(mailbox, [CONFIG])
         if new is None and old is not None:
-            if not old.namespace and self._consent.governs(mailbox):
-                # The SyncerConfig lists what is held for as long as it is there.
-                self.mark(mailbox, [CONFIG])
             if old.namespace:
                 # Its namespace may have been waiting for this one to go.
                 self.mark(mailbox, [namespace_ref(old.namespace)])

@@ -106,12 +106,17 @@ class MailboxExecutor(Executor):
         outcomes: list[Outcome] = []
         failures: list[ApiError | TransportError] = []
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
+        undone: set[ObjectRef] = set()
 
         async def guarded(action: Action) -> None:
+            item = _item(target_of(action))
+            if item in undone:
+                return  # what goes before it failed, and it would pass for the whole row
             async with room:
                 try:
                     done = await super(MailboxExecutor, self).execute(Plan([action]))
                 except (ApiError, TransportError) as error:
+                    undone.add(item)
                     if not self._comes_too_early(plan, action, error):
                         failures.append(error)
                         self._failed(action, error)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import Mailbox, edge_placement_ref
+from skerry.api.edge import SYNCER_CONFIGS, Mailbox, edge_placement_ref
 from skerry.api.errors import ApiError, NotFound
 from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource
@@ -27,15 +27,15 @@ from skerry.logic.fleet.customization.customize import Problem
 from skerry.logic.fleet.placement.holds import Group
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.difference import Accepted, Hold, ItemDiff
-from skerry.logic.fleet.translation.dirty import DirtyRows
+from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
 from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.fleet.translation.route import Route
 from skerry.logic.fleet.translation.sources import wide
 from skerry.logic.fleet.translation.types import ServedType
 from skerry.logic.fleet.translation.workspaces import Mailboxes, Scope, Workspaces
-from skerry.logic.machinery.plan import Create, Plan, Target
+from skerry.logic.machinery.plan import Create, Patch, Plan, Target
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer, Transport
+from skerry.runtime.transport import NO_HEADERS, Answer, Transport, TransportError
 from tests.kit.answering import AnsweringTransport
 
 MAILBOX, CLUSTER = Mailbox("imw", "u1"), "c1"
@@ -293,3 +293,41 @@ async def test_a_copy_alone_notifies_nobody_of_types_and_no_config_is_no_failure
     assert not server.patches
     await _execution(server).executor.execute(Plan([_binding("bind-batch")]))
     assert len(server.patches) == 1
+
+
+class LosingCreates(AnsweringTransport):
+    """A server that no create reaches; of what is not there it says so."""
+
+    def __init__(self) -> None:
+        self.methods: list[str] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        self.methods.append(method)
+        if method == "POST":
+            raise TransportError("the request was lost")
+        return refusal(404, "NotFound", "the-one is not found")
+
+
+async def test_a_row_of_several_writes_is_not_done_when_only_the_last_went_well() -> None:
+    server = LosingCreates()
+    writing = Writing(server)
+    target = Target(SYNCER_CONFIGS, CONFIG.name, cluster=CLUSTER)
+    status = Patch(target, {"status": {}}, "", subresource="status", absent_is_fine=True)
+    writing.dirty.mark(MAILBOX, [CONFIG])
+    plan = MailboxPlan(
+        [Create(target, {"metadata": {"name": CONFIG.name}}, ""), status],
+        unordered=True,
+        judgement=Judgement(MAILBOX, ()),
+        numbers=writing.dirty.of(MAILBOX),
+    )
+    with pytest.raises(TransportError):
+        await writing.executor.execute(plan)
+    assert server.methods == ["POST"], "what is not there has no status"
+    assert CONFIG in writing.dirty.of(MAILBOX)

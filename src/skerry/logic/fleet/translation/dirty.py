@@ -103,6 +103,14 @@ class DirtyRows:
         """Take that *scope* is not known any more."""
         self.scopes.incomplete(scope)
 
+    def drop(self, scope: Scope) -> None:
+        """Take that nobody will read *scope* any more: evaluate what waited for it.
+
+        It may not depend on it now. If it does, it is parked again, and the scope is followed.
+        """
+        self.complete(scope)
+        self.incomplete(scope)
+
     def waits(self, mailbox: Mailbox) -> bool:
         """Tell whether rows of a mailbox wait for more to be read.
 

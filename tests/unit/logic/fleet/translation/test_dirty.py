@@ -172,3 +172,15 @@ def test_an_inventory_is_settled_when_no_row_of_its_mailboxes_is_open() -> None:
     rows.unpark(OTHER, [B])
     rows.park(OTHER, B, selection_scope(edge_placement_ref("wmw", "p")))
     assert rows.is_settled("imw"), "a placement may never be corrected"
+
+
+def test_what_waited_for_something_that_nobody_will_read_is_evaluated_again() -> None:
+    rows, enqueued = _rows()
+    rows.park(M, A, TYPES)
+    rows.park(M, B, GRANTS)
+    rows.drop(TYPES)
+    assert enqueued == [M]
+    assert set(rows.of(M)) == {A}
+    assert not rows.scopes.is_complete(TYPES)
+    rows.park(M, A, TYPES)
+    assert rows.holds(M, A), "it still depends on it, and waits again"
