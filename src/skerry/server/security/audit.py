@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,7 +72,11 @@ class AuditSettings:
 
 
 class AuditLog:
-    """Writes events. ``close`` writes the last of them."""
+    """Writes events, in the order in which they came. ``close`` writes the last of them.
+
+    A batch is what waits when it is its turn to be written, and one is written at a time: who
+    closes the log while a thread is about to write finds everything in the file all the same.
+    """
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
         self._settings = settings
@@ -80,6 +85,9 @@ class AuditLog:
         self._waiting_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Future[None] | None = None
+        # Taken in this order: the turn to write, and what waits.
+        self._turn = threading.Lock()
+        self._queue = threading.Lock()
         self.dropped = 0
 
     def record(self, event: Mapping[str, Any]) -> None:
@@ -88,8 +96,9 @@ class AuditLog:
             self.dropped += 1
             return
         line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
-        self._waiting.append(line)
-        self._waiting_bytes += len(line)
+        with self._queue:
+            self._waiting.append(line)
+            self._waiting_bytes += len(line)
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_writing)
@@ -101,7 +110,7 @@ class AuditLog:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_writing)
             return
-        self._writing = asyncio.get_running_loop().run_in_executor(None, self._write, self._taken())
+        self._writing = asyncio.get_running_loop().run_in_executor(None, self._write_waiting)
         # Failures are logged where they happen; nobody awaits this one.
         self._writing.add_done_callback(lambda done: done.exception())
 
@@ -110,25 +119,22 @@ class AuditLog:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._writing is not None:
-            await asyncio.wait([self._writing])
-        batch = self._taken()
-        if batch:
-            await asyncio.get_running_loop().run_in_executor(None, self._write, batch)
+        await asyncio.get_running_loop().run_in_executor(None, self._write_waiting)
 
     def close(self) -> None:
         """Write what waits, blocking, and stop."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        batch = self._taken()
-        if batch:
-            self._write(batch)
+        self._write_waiting()
 
-    def _taken(self) -> bytes:
-        batch, self._waiting = b"".join(self._waiting), []
-        self._waiting_bytes = 0
-        return batch
+    def _write_waiting(self) -> None:
+        with self._turn:
+            with self._queue:
+                batch, self._waiting = b"".join(self._waiting), []
+                self._waiting_bytes = 0
+            if batch:
+                self._write(batch)
 
     def _write(self, batch: bytes) -> None:
         try:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import orjson
@@ -56,3 +59,22 @@ async def test_a_disk_that_refuses_is_reported_and_does_not_stop_the_server(
     await log.flush()
     assert log.dropped == 1
     assert "audit events were not written" in capsys.readouterr().err
+
+
+async def test_who_closes_while_a_thread_is_about_to_write_finds_everything(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    log = AuditLog(AuditSettings(path), HandClock())
+    free = threading.Event()
+    with ThreadPoolExecutor(max_workers=1) as busy:
+        # The only thread has other work when the time to write has come.
+        asyncio.get_running_loop().set_default_executor(busy)
+        occupied = busy.submit(free.wait)
+        log.record({"number": 1})
+        log._begin_writing()
+        log.record({"number": 2})
+        log.close()
+        assert lines(path) == [{"number": 1}, {"number": 2}]
+        free.set()
+        occupied.result()
+        await log.flush()
+    assert lines(path) == [{"number": 1}, {"number": 2}], "nothing is written twice"
