@@ -52,6 +52,8 @@ class Edge(EngineWorld):
         self._keeping = root / "keeper"
         self.namespaces = namespaces
         self.oci: OciProgram | None = None
+        # Who runs the edge, as far as it goes by that who its containers may be.
+        self.user = os.geteuid()
         self.bubblewrap = ""
         # What a test's pods may have of the machine: nothing but the test's own folder.
         self.access = HostAccess((str(root),), network=True)
@@ -132,7 +134,7 @@ class Edge(EngineWorld):
         catalogue = Catalogue(self.root / "images.yaml", self.root / "images")
         private, seccomp = (str(self.root),), can_filter()
         if self.namespaces:
-            found = of_namespaces(os.geteuid(), seccomp=seccomp)
+            found = of_namespaces(self.user, seccomp=seccomp)
             return ProcessRuntime(catalogue, "namespaces", found, private=private)
         if self.bubblewrap:
             found = of_bubblewrap(users=True, seccomp=seccomp)
