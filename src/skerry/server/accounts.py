@@ -16,6 +16,9 @@ from dataclasses import dataclass
 
 # More accounts than this are not kept; the ones that drained go first.
 _MAX_ACCOUNTS = 4096
+# So often those over their burst are counted anew: whoever stopped asking drains unseen, and would
+# have a share of the rate for ever.
+_RECOUNT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,12 @@ class Accounts:
         # Those over their burst when they were last asked for; usually nobody. Looking here first
         # costs a request nothing.
         self.over: set[str] = set()
+        self._recounted = 0.0
 
     def charge(self, name: str, seconds: float, now: float) -> None:
         """Note that *name* used *seconds*."""
+        if self.over:
+            self._recount(now)
         account = self._drained(name, now)
         if account is None:
             if len(self._accounts) >= _MAX_ACCOUNTS:
@@ -65,10 +71,17 @@ class Accounts:
         """Return how many seconds *name* must wait before its next request; usually none."""
         if name not in self.over:
             return 0.0
+        self._recount(now)
         account = self._drained(name, now)
         if account is None or account.level <= self.settings.burst:
             return 0.0
         return (account.level - self.settings.burst) / self._rate()
+
+    def _recount(self, now: float) -> None:
+        if now - self._recounted >= _RECOUNT_SECONDS:
+            self._recounted = now
+            for name in list(self.over):
+                self._drained(name, now)
 
     def _rate(self) -> float:
         return self.settings.rate / max(1, len(self.over))
