@@ -38,6 +38,7 @@ from skerry.server.admission.pods import (
 )
 from skerry.server.admission.policies import BINDINGS as POLICY_BINDINGS
 from skerry.server.admission.policies import POLICIES, PolicyAdmission, PolicySource
+from skerry.server.admission.policy_rights import PolicyRights
 from skerry.server.admission.policy_run import Surroundings
 from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
@@ -358,13 +359,14 @@ class ApiServer:
         return [
             NamespaceLifecycle(store, self.namespaces),
             ServiceAccountAdmission(store),
-            PriorityAdmission(self.priority_classes),
+            PriorityAdmission(self.priority_classes, store),
             DefaultTolerations(),
             *(cluster if parts.runs_pods else ()),
             LimitRanger(self.limit_ranges),
         ], [
             ServiceAllocation(store, parts.service_network),
             DefinitionAdmission(self.catalogue, parts.clock),
+            PolicyRights(parts.authorizer, store),
             PolicyStatus(parts.offload),
             CertificateRequests(parts.authorizer, parts.clock),
             *parts.admission,

@@ -46,6 +46,7 @@ from skerry.server.admission.edges import EdgeRestriction
 from skerry.server.admission.namespaces import NamespaceLifecycle
 from skerry.server.admission.operation import Admission, ByType, Chain
 from skerry.server.admission.pod_security import PodSecurityAdmission
+from skerry.server.admission.policy_rights import PolicyRights
 from skerry.server.admission.policy_run import Surroundings
 from skerry.server.admission.policy_status import PolicyStatus
 from skerry.server.admission.quota import QuotaAdmission
@@ -222,6 +223,7 @@ class HubServer(ApiServer):
         return [NamespaceLifecycle(parts.store, self.namespaces)], [
             SchemaGuard(own),
             DefinitionAdmission(catalogue, clock),
+            PolicyRights(parts.authorizer, parts.store),
             PolicyStatus(parts.offload),
             *parts.admission,
             Authorship(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
+from skerry.api.objects import Object
 from skerry.logic.machinery.builtin.known_specs import token_volume_name
 from skerry.server.admission.operation import Operation
 from skerry.server.codec import decode
@@ -15,6 +16,7 @@ from skerry.store.base import Store
 _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, no secret
 _TOKEN_SECONDS = 3607
 _EVICTION_SECONDS = 300
+_PREEMPTS = "PreemptLowerPriority"
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 
 
@@ -42,10 +44,8 @@ class ServiceAccountAdmission:
         key = ObjectKey("", "serviceaccounts", call.info.cluster, call.namespace, name)
         entry = await self._store.get(key.path())
         if entry is None:
-            raise Forbidden.of(
-                "",
-                "pods",
-                operation.obj["metadata"].get("name", ""),
+            raise _forbidden(
+                operation,
                 f"error looking up service account {call.namespace}/{name}: serviceaccount "
                 f'"{name}" not found',
             )
@@ -99,40 +99,57 @@ def _token_volume(name: str) -> dict[str, Any]:
 
 
 class PriorityAdmission:
-    """Resolves a pod's priority class to its number."""
+    """Resolves a pod's priority class to its number; nobody takes another than that."""
 
     TYPES: ClassVar = frozenset({("", "pods")})
 
-    def __init__(self, classes: ObservedObjects) -> None:
+    def __init__(self, classes: ObservedObjects, store: Store) -> None:
         self._classes = classes
+        self._store = store
 
     async def admit(self, operation: Operation) -> None:
         if not _creates_pod(operation):
             return
         spec = operation.obj["spec"]
-        classes = self._classes.within(operation.call.info.cluster)
-        name = spec.get("priorityClassName")
-        policy = None
-        if name:
-            found = classes.get(name)
-            if found is None and name not in _SYSTEM_PRIORITIES:
-                raise Forbidden.of(
-                    "",
-                    "pods",
-                    operation.obj["metadata"].get("name", ""),
-                    f"no PriorityClass with name {name} was found",
-                )
-            value = found["value"] if found else _SYSTEM_PRIORITIES[name]
-            policy = found.get("preemptionPolicy") if found else None
+        if spec.get("priorityClassName"):
+            found = await self._named(operation, spec["priorityClassName"])
         else:
-            default = [c for c in classes.values() if c.get("globalDefault")]
-            chosen = min(default, key=lambda c: int(c["value"])) if default else None
-            value = chosen["value"] if chosen else 0
-            if chosen:
-                spec["priorityClassName"] = chosen["metadata"]["name"]
-                policy = chosen.get("preemptionPolicy")
-        spec["priority"] = value
-        spec.setdefault("preemptionPolicy", policy or "PreemptLowerPriority")
+            found = self._default(operation)
+            if found:
+                spec["priorityClassName"] = found["metadata"]["name"]
+        value, policy = found.get("value", 0), found.get("preemptionPolicy") or _PREEMPTS
+        _set_computed(operation, "priority", "the integer value of priority", value)
+        _set_computed(operation, "preemptionPolicy", "the string value of PreemptionPolicy", policy)
+
+    async def _named(self, operation: Operation, name: str) -> Object:
+        found = await self._classes.find(self._store, operation.call.info.cluster, name)
+        if found is not None:
+            return found
+        if name not in _SYSTEM_PRIORITIES:
+            raise _forbidden(operation, f"no PriorityClass with name {name} was found")
+        return {"value": _SYSTEM_PRIORITIES[name]}
+
+    def _default(self, operation: Operation) -> Object:
+        classes = self._classes.within(operation.call.info.cluster).values()
+        default = [each for each in classes if each.get("globalDefault")]
+        return min(default, key=lambda each: int(each["value"])) if default else {}
+
+
+def _set_computed(operation: Operation, field: str, said: str, computed: int | str) -> None:
+    """Set what follows from a pod's class; refuse a pod that says something else."""
+    spec = operation.obj["spec"]
+    given = spec.get(field)
+    if given is not None and given != computed:
+        raise _forbidden(
+            operation,
+            f"{said} ({given}) must not be provided in pod spec; priority admission controller "
+            f"computed {computed} from the given PriorityClass name",
+        )
+    spec[field] = computed
+
+
+def _forbidden(operation: Operation, why: str) -> Forbidden:
+    return Forbidden.of("", "pods", operation.obj["metadata"].get("name", ""), why)
 
 
 class DefaultTolerations:

@@ -57,6 +57,9 @@ _EVALUATIONS_PER_TURN: Final = 4
 _QUICK_UNITS: Final = 2000
 # Objects that a selector of parameters is held against at a time.
 _PARAMS_PER_PAGE: Final = 100
+# Beyond so many characters nothing is added to what the audit log is told of one request: a policy
+# may be held against any number of parameters, or of objects that go together.
+_MAX_NOTED: Final = 64 * 1024
 # A policy may ask 28 times; its worker is asked again after each answer.
 _MAX_ROUNDS: Final = 30
 
@@ -325,8 +328,7 @@ class PolicyRun:
     def _act(self, policy: str, shown: str, binding: Binding, outcome: Outcome) -> None:
         operation = self._operation
         for key, value in outcome.annotations:
-            before = operation.noted(key)
-            operation.note(key, value if before in (None, value) else f"{before}, {value}")
+            _note_annotation(operation, key, value)
         for denial in outcome.denials:
             if "Deny" in binding.actions:
                 raise self._refusal(shown, denial)
@@ -346,15 +348,24 @@ class PolicyRun:
         )
 
 
+def _note_annotation(operation: Operation, key: str, value: str) -> None:
+    """Note a value once: also where several parameters, or a second attempt, find the same."""
+    before = operation.noted(key)
+    if before is None:
+        operation.note(key, value)
+    elif len(before) < _MAX_NOTED and value not in before.split(", "):
+        operation.note(key, f"{before}, {value}")
+
+
 def _note_failure(operation: Operation, policy: str, binding: Binding, denial: Denial) -> None:
-    known = orjson.loads(operation.noted(_FAILURES) or b"[]")
-    known.append(
-        {
-            "message": denial.message,
-            "policy": policy,
-            "binding": binding.name,
-            "expressionIndex": denial.index,
-            "validationActions": list(binding.actions),
-        }
-    )
-    operation.note(_FAILURES, orjson.dumps(known).decode())
+    before = operation.noted(_FAILURES) or "[]"
+    known = orjson.loads(before)
+    failure = {
+        "message": denial.message,
+        "policy": policy,
+        "binding": binding.name,
+        "expressionIndex": denial.index,
+        "validationActions": list(binding.actions),
+    }
+    if len(before) < _MAX_NOTED and failure not in known:
+        operation.note(_FAILURES, orjson.dumps([*known, failure]).decode())

@@ -14,6 +14,7 @@ from tests.kit.machinery.policies import CONFIG_MAP_RULE, binding, policy
 from tests.kit.server.harness import Reply, Server, serving
 from tests.kit.server.hub import WIDGETS, Hub, provider, running_hub, widget
 from tests.kit.server.hub import binding as api_binding
+from tests.kit.server.refusing import Except
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
@@ -334,3 +335,11 @@ async def test_a_policy_that_takes_long_is_judged_by_a_worker(tmp_path: Path) ->
         # The answer is the one that would have been given here, questions to RBAC included.
         said = await refused_with(hub, "root:one", MAPS, many)
         assert said == shown(f"failed expression: !{asking}")
+
+
+async def test_parameters_that_one_may_not_read_are_refused() -> None:
+    made = policy("p", "true", paramKind={"apiVersion": "v1", "kind": "Secret"})
+    async with serving(authorizer=Except("get secrets")) as server:
+        refused = await server.create(POLICIES, made)
+        assert (refused.status, refused.body["reason"]) == (422, "Invalid")
+        assert "spec.paramKind: Forbidden" in refused.body["message"]
