@@ -115,6 +115,12 @@ class TokenHandler:
             raise BadRequest(f'cannot bind token to object of type "{kind}"')
         namespace = "" if kind == "Node" else call.namespace
         obj = await self._find(call, "", _BINDABLE[kind], namespace, name)
+        if kind == "Pod" and member(obj, "spec", "serviceAccountName") != call.info.name:
+            # Else a token would outlive the pods of its account, bound to one of another.
+            raise BadRequest(
+                f'cannot bind token for serviceaccount "{call.info.name}" to pod running with '
+                "different serviceaccount name."
+            )
         uid = obj["metadata"]["uid"]
         if reference.get("uid") and reference["uid"] != uid:
             why = f"the UID in the bound object reference ({reference['uid']}) does not match "
