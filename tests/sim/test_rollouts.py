@@ -29,6 +29,7 @@ from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import seeds_of
 
 WAVES = [{"name": "canary", "selector": equal(ring="canary")}]
+ALL = (*CHAIN, "history", "status-queries")
 SLOWLY: dict[str, Any] = {"leaving": {"concurrency": 1}}
 QUICK = {
     "settle": {"quiet": "2s", "longest": "10s"},
@@ -180,14 +181,26 @@ async def test_who_leaves_does_so_at_its_pace_with_every_controller_real() -> No
         assert len(await hub.entries()) == 1
 
 
-@pytest.mark.parametrize("killed", [*CHAIN, "history"])
+# Where the page is delivered, and what it says there: the canary must have another than the first.
+ASKED: dict[str, Any] = {
+    "from": {"resources": ["configmaps"]},
+    "filter": "report.delivered",
+    "select": [
+        {"name": "where", "value": "location.name"},
+        {"name": "text", "value": "obj.data.text"},
+    ],
+}
+CHECK = {"query": "pages", "holds": "rows.exists(r, r.where == 'e1' && r.text != 'one')"}
+
+
+@pytest.mark.parametrize("killed", ALL)
 @virtual
 async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str) -> None:
     """One controller alone dies at any moment, and begins anew; the others go on."""
     random = Random(killed)
     hub = ChainHub()
     hub.bad.add("broken")
-    others = [name for name in (*CHAIN, "history") if name != killed]
+    others = [name for name in ALL if name != killed]
     async with hub.running("shop", "imw"), hub.synced(), hub.controlled(*others):
 
         async def die(times: int) -> None:
@@ -199,10 +212,12 @@ async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str)
         await hub.write("one")
         await hub.place(WORKLOAD, "web", equal(env="prod"), namespaceSelector=equal(goes="out"))
         await hub.roll_out(**QUICK)
+        await hub.ask("pages", ASKED)
         for page in ("two", "broken"):
             await die(3)
             async with hub.controlled(killed):
                 await hub.settle(30)
+            await hub.edit(judge={"checks": [CHECK]})
             await hub.write(page)
         await die(8)
         async with hub.controlled(killed):
@@ -214,6 +229,20 @@ async def test_whoever_is_killed_again_and_again_changes_no_verdict(killed: str)
         found = (await hub.shop.list(PLACEMENT_REVISIONS)).items
         verdicts = {each["spec"]["number"]: each["status"]["verdict"] for each in found}
         assert verdicts == {1: "Good", 2: "Good", 3: "Bad"}
+
+
+@virtual
+async def test_a_wave_waits_until_the_query_that_its_check_names_says_so() -> None:
+    async with chain(3) as hub, hub.controlled("status-queries"):
+        await hub.ask("pages", ASKED)
+        await hub.edit(judge={"checks": [{**CHECK, "holds": "rows.all(r, r.text != 'two')"}]})
+        await hub.write("two")
+        await hub.settle(60)
+        assert running(hub) == {"e1": "two", "e2": "one", "e3": "one"}
+        assert (await hub.conditions())["Stalled"] == ("True", "CheckFailed")
+        await hub.edit(judge={"checks": [CHECK]})
+        await hub.settle(60)
+        assert set(running(hub).values()) == {"two"}
 
 
 MIN_READY, SOAK = 2, 5

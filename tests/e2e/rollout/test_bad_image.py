@@ -7,6 +7,7 @@ and share one, and only their nodes are played.
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,13 +29,15 @@ Raw = dict[str, Any]
 ROOT = Path(__file__).parents[3]
 BROKEN = "no-such-image"
 CONTROLLERS = (
+    "status-queries",
     "mailbox",
     "placement-translator",
     "history",
     "edge-scheduler",
     "summarizer",
-    "status-queries",
 )
+# A wave passes when a query says that the canary serves another image than the first.
+CHECK = {"query": "web", "holds": "rows.exists(r, r.where == 'e1' && r.image != 'web:1')"}
 
 
 def workload(image: str, deadline: str) -> list[Raw]:
@@ -72,7 +75,10 @@ def workload(image: str, deadline: str) -> list[Raw]:
             "spec": {
                 "from": {"apiGroup": "apps", "resources": ["deployments"]},
                 "filter": "report.healthy == 'True'",
-                "select": [{"name": "where", "value": "location.name"}],
+                "select": [
+                    {"name": "where", "value": "location.name"},
+                    {"name": "image", "value": "obj.spec.template.spec.containers[0].image"},
+                ],
             },
         },
         {
@@ -234,11 +240,14 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         eventually(lambda: edges.running("web:1"), wanted=set(names))
         eventually(shop.serving, wanted=set(names))
 
-        # A quarter goes away, and a good change neither waits for them nor fails.
+        # A quarter goes away, and a good change neither waits for them nor fails. Whoever answers
+        # the query that its waves wait for is killed, as is who carries it out.
         edges.say(f"offline {' '.join(away)}")
         shop.rolled(absent=len(away))
+        patch = json.dumps({"spec": {"judge": {"checks": [CHECK]}}})
+        shop(f"kubectl patch rollout web --type merge -p {shlex.quote(patch)}")
         shop("kubectl -n shop set image deployment/web w=web:2")
-        for name in CONTROLLERS[:3]:
+        for name in CONTROLLERS[:4]:
             controllers.kill(name)
         shop.rolled(phase="Completed", stable=2)
         eventually(lambda: edges.running("web:2"), wanted=set(names) - set(away))
@@ -246,7 +255,7 @@ def test_a_bad_image_stays_with_the_canary_and_edges_that_are_away_delay_nothing
         # A bad one stays with the canary, also when who decides and who judges is killed meanwhile.
         shop(f"kubectl -n shop set image deployment/web w={BROKEN}")
         eventually(lambda: edges.running(BROKEN), wanted={"e1"})
-        for name in CONTROLLERS[3:]:
+        for name in (*CONTROLLERS[4:], "status-queries"):
             controllers.kill(name)
         shop.rolled(phase="RolledBack", target=3, stable=2)
         assert shop.revisions()["e1"] == 2

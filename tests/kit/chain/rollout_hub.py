@@ -13,6 +13,7 @@ from skerry.api.edge import (
     ROLLOUT_APPROVALS,
     ROLLOUTS,
     SINGLE_PLACEMENT_SLICES,
+    STATUS_QUERIES,
 )
 from skerry.api.objects import Object
 from skerry.logic.fleet.rollout.bitmaps import decoded
@@ -48,6 +49,11 @@ class RolloutHub(Hub):
     async def roll_out(self, **spec: Any) -> None:
         body = {"apiVersion": EDGE, "kind": "Rollout", "metadata": {"name": "web"}}
         await self.at(WORKLOAD).create(ROLLOUTS, {**body, "spec": {**FAST, **spec}})
+
+    async def ask(self, name: str, spec: Object) -> None:
+        """Have a StatusQuery beside the Rollout."""
+        body = {"apiVersion": EDGE, "kind": "StatusQuery", "metadata": {"name": name}}
+        await self.at(WORKLOAD).create(STATUS_QUERIES, {**body, "spec": spec})
 
     async def edit(self, **spec: Any) -> None:
         await self.at(WORKLOAD).patch(ROLLOUTS, "web", {"spec": spec})

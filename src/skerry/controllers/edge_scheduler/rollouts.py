@@ -4,9 +4,10 @@ Only placements with a Rollout of their name are concerned. Here is what is obse
 ``rollout_plan`` decides.
 
 A wave's gate is closed unless everything it asks for says yes: conditions that others write, and
-StatusQueries whose rows satisfy an expression. What is missing, incomplete or cannot be evaluated
-says no, with a reason of its own. A query that is being read anew therefore restarts a soak, which
-costs time; taking the rows of before for an answer would cost edges.
+StatusQueries whose rows satisfy an expression. What is missing, incomplete, cut, an answer to what
+was asked before, or cannot be evaluated says no, with a reason of its own. A query that is being
+read anew therefore restarts a soak, which costs time; taking the rows of before for an answer would
+cost edges.
 
 StatusQueries are followed by name, and no Rollout says which event will concern it. So a query that
 changes has all Rollouts of its workspace looked through, which are as few as its placements.
@@ -19,9 +20,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skerry.api.edge import (
+    COMPLETE,
     PLACEMENT_REVISIONS,
     ROLLOUT_APPROVALS,
     ROLLOUTS,
+    WITHIN_LIMITS,
     edge_placement_ref,
 )
 from skerry.api.objects import Object
@@ -30,6 +33,7 @@ from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
 from skerry.controllers.edge_scheduler.rollout_plan import orphan_writes
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slots import slots_in
+from skerry.logic.fleet.query.answer import rows_by_column
 from skerry.logic.fleet.revision.objects import latest, read_page
 from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.logic.fleet.rollout.expression import ExpressionError
@@ -229,12 +233,10 @@ class RolloutState:
             query = queries.index.get(Key(ref.cluster, "", check.query)) if queries else None
             if query is None:
                 return Gate(False, "QueryMissing", f"there is no StatusQuery {check.query}")
-            found = find_condition(query, "Complete")
-            if found is None or found.get("status") != "True":
-                return Gate(False, "QueryIncomplete", f"StatusQuery {check.query} is incomplete")
-            rows = (query.get("status") or {}).get("rows") or []
+            if unsettled := _unsettled(query):
+                return Gate(False, "QueryIncomplete", f"StatusQuery {check.query} {unsettled}")
             try:
-                if not check.holds.holds(rows):
+                if not check.holds.holds(rows_by_column(query.get("status") or {})):
                     return Gate(False, "CheckFailed", f"StatusQuery {check.query} does not hold")
             except ExpressionError as error:
                 return Gate(False, "CheckFailed", f"StatusQuery {check.query}: {error}")
@@ -290,6 +292,20 @@ class RolloutState:
                     enqueue(ref, "Rollout", ref)
 
         return handle
+
+
+def _unsettled(query: Object) -> str:
+    """Return why the rows of a query are no answer to what it asks now; empty where they are."""
+    status = query.get("status") or {}
+    if status.get("observedGeneration") != query["metadata"].get("generation"):
+        return "has not been answered since it was changed"
+    if not _is_true(query, COMPLETE):
+        return "is incomplete"
+    return "" if _is_true(query, WITHIN_LIMITS) else "has more rows than are shown"
+
+
+def _is_true(obj: Object, kind: str) -> bool:
+    return (find_condition(obj, kind) or {}).get("status") == "True"
 
 
 def _bindings(revisions: Iterable[Object]) -> dict[int, list[Sequence[Any]] | None]:

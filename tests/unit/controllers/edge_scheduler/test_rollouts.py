@@ -176,13 +176,23 @@ def test_a_placement_without_a_rollout_has_nothing_to_observe() -> None:
     assert town.state.orphaned(WEB) == ()
 
 
-def query(status: str = "True", rate: float = 0.0) -> Object:
-    condition = {"type": "Complete", "status": status}
-    rows = [{"values": [rate]}]
-    return named("errors", status={"conditions": [condition], "rows": rows})
+def query(
+    complete: str = "True", whole: str = "True", answered: int = 3, rate: object = 0.0
+) -> Object:
+    """A query whose third spec is answered by one row of one column, ``rate``."""
+    conditions = {"Complete": complete, "WithinLimits": whole}
+    status = {
+        "observedGeneration": answered,
+        "columns": [{"name": "rate", "type": "double"}],
+        "rows": [{"values": [rate]}],
+        "conditions": [{"type": name, "status": said} for name, said in conditions.items()],
+    }
+    found = named("errors", status=status)
+    found["metadata"]["generation"] = 3
+    return found
 
 
-CHECK = {"checks": [{"query": "errors", "holds": "rows.all(r, r.values[0] < 0.01)"}]}
+CHECK = {"checks": [{"query": "errors", "holds": "rows.all(r, r.rate < 0.01)"}]}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +201,9 @@ CHECK = {"checks": [{"query": "errors", "holds": "rows.all(r, r.values[0] < 0.01
         (None, "QueryMissing"),
         (Held(), "QueryMissing"),
         (Held(named("errors")), "QueryIncomplete"),
-        (Held(query("False")), "QueryIncomplete"),
+        (Held(query(complete="False")), "QueryIncomplete"),
+        (Held(query(whole="False")), "QueryIncomplete"),
+        (Held(query(answered=2)), "QueryIncomplete"),
         (Held(query(rate=0.5)), "CheckFailed"),
         (Held(query()), ""),
     ],
@@ -204,9 +216,8 @@ def test_a_gate_is_closed_until_its_query_is_complete_and_holds(
 
 
 def test_a_check_that_cannot_be_evaluated_closes_the_gate_and_says_why() -> None:
-    broken = query()
-    broken["status"]["rows"] = [{"values": ["high"]}]
-    gate = Town(named("web", spec={"judge": CHECK}), queries=Held(broken)).observe().gate
+    broken = Held(query(rate="high"))
+    gate = Town(named("web", spec={"judge": CHECK}), queries=broken).observe().gate
     assert (gate.holds, gate.reason) == (False, "CheckFailed")
     assert gate.message.startswith("StatusQuery errors: ")
 

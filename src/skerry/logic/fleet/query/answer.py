@@ -149,6 +149,16 @@ def answer(fold: QueryFold, lines: Lines, find: Find, cutoff: str) -> Answer:
     return Answer(status, _cut(fold, len(fitting) < len(rows)))
 
 
+def rows_by_column(status: Object) -> list[Object]:
+    """Return the rows of an answer as expressions see them: fields by column, and ``values``."""
+    names = [str(each.get("name")) for each in status.get("columns") or ()]
+    found: list[Object] = []
+    for row in status.get("rows") or ():
+        values = row.get("values") or []
+        found.append({"values": values, **dict(zip(names, values, strict=False))})
+    return found
+
+
 def _selected(fold: QueryFold, find: Find) -> Iterator[list[Any]]:
     for _, ident in fold.selected[: fold.plan.limit]:
         row = find(ident)

@@ -7,7 +7,7 @@ from typing import Any
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.query.answer import MAX_BYTES, MAX_GROUPS, Answer, reference
+from skerry.logic.fleet.query.answer import MAX_BYTES, MAX_GROUPS, Answer, reference, rows_by_column
 from skerry.logic.fleet.query.expressions import kept
 from skerry.logic.fleet.query.plan import plan_of
 from skerry.logic.fleet.query.rows import Evaluator, Ident, Row
@@ -133,3 +133,12 @@ def test_a_percentile_of_many_values_is_marked() -> None:
 def test_no_rows_come_to_no_groups() -> None:
     found = asked([], aggregates=[COUNT])
     assert (found.status["rows"], found.status["asOf"]) == ([], {})
+
+
+def test_expressions_see_rows_by_the_names_of_their_columns() -> None:
+    found = asked([{"key": "a"}, {"key": "b"}], groupBy=[KEY], aggregates=[COUNT])
+    assert rows_by_column(found.status) == [
+        {"key": "a", "edges": 1, "values": ["a", 1]},
+        {"key": "b", "edges": 1, "values": ["b", 1]},
+    ]
+    assert rows_by_column({}) == []
