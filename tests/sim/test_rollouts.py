@@ -14,15 +14,17 @@ import pytest
 from skerry.api.edge import (
     DECISION_RECORDS,
     EDGE_PLACEMENTS,
+    PLACEMENT_GUARDS,
     PLACEMENT_REVISIONS,
     STAGED_REMOVAL,
 )
 from skerry.api.errors import NotFound
+from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.logic.fleet.history.fold import timeline
 from skerry.logic.fleet.history.text import Selection, row, selected
 from tests.kit.chain.building import equal
 from tests.kit.chain.rollout_chain import CHAIN, ChainHub
-from tests.kit.chain.rollout_hub import INVENTORY, WORKLOAD
+from tests.kit.chain.rollout_hub import EDGE, INVENTORY, WORKLOAD
 from tests.kit.chain.rollout_witness import assert_promises_kept
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
@@ -321,3 +323,29 @@ async def test_whatever_happens_bad_pages_stay_with_the_canary_and_good_ones_arr
         assert set(running(hub).values()) == {"last"}
         await assert_in_waves(hub)
         await assert_promises_kept(hub.store)
+
+
+@virtual
+async def test_what_a_guard_holds_delays_no_content_no_return_and_nobody_else() -> None:
+    async with chain(4) as hub:
+        budget = {"of": "DestinationsRemoved", "max": 0}
+        guard = {"apiVersion": EDGE, "kind": "PlacementGuard", "metadata": {"name": "own"}}
+        await hub.shop.create(PLACEMENT_GUARDS, {**guard, "spec": {"budgets": [budget]}})
+        await hub.settle(2)
+        for number in (3, 4):
+            await hub.locate(INVENTORY, f"e{number}", {"env": "dev"}, equal(edge=f"e{number}"))
+        await hub.write("two")
+        await hub.settle(60)
+        placement = await hub.shop.get(EDGE_PLACEMENTS, "web")
+        assert placement["status"]["removals"]["held"]["removed"] == 2
+        assert running(hub) == dict.fromkeys(("e1", "e2", "e3", "e4"), "two")
+        hub.bad.add("broken")
+        await hub.write("broken")
+        await hub.settle(60)
+        assert await hub.phase() == "RolledBack"
+        assert set(running(hub).values()) == {"two"}
+        await hub.edge(5)
+        await hub.remove(INVENTORY, SYNC_TARGETS, "e4")
+        await hub.settle(60)
+        assert set(await hub.revisions()) == {"e1", "e2", "e3", "e5"}
+        assert running(hub)["e5"] == "two"
