@@ -20,7 +20,7 @@ from skerry.api.edge import (
     placement_of_slice,
 )
 from skerry.api.errors import ApiError
-from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.history.chain import verify
@@ -281,6 +281,32 @@ async def test_nobody_is_named_on_the_word_of_a_client() -> None:
         causes = [each["cause"] for each in in_order(records)]
         assert [each["kind"] for each in causes] == ["EdgePlacement", "Location"]
         assert all(each.get("manager") and "user" not in each for each in causes)
+
+
+@virtual
+async def test_a_tenant_hears_of_those_who_act_on_what_it_sees_and_of_nobody_else() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a", "b"), hub.controlled("edge-scheduler"):
+        for number, env in enumerate("aaabbb"):
+            await hub.target("root:imw1", f"t{number}", {"n": str(number)})
+            await hub.locate("root:imw1", f"l{number}", {"env": env}, equal(n=str(number)))
+        for env in "ab":
+            await hub.place(f"root:{env}", "web", equal(env=env))
+        await asyncio.sleep(2)
+        # At one moment, each at a Location of one tenant's; the last at one of both.
+        for who, number in (("ann", 0), ("bob", 3), ("ann", 1), ("bob", 4)):
+            label = {"metadata": {"labels": {"env": "none"}}}
+            await hub.person(who).at("", "root:imw1").patch(LOCATIONS, f"l{number}", label)
+        moved = {"metadata": {"labels": {"env": "b"}}}
+        await hub.person("carol").at("", "root:imw1").patch(LOCATIONS, "l2", moved)
+        await asyncio.sleep(2)
+        heard = {}
+        for ref, records in (await recorded(hub)).items():
+            told = str(records)
+            heard[ref.cluster] = {who for who in ("ann", "bob", "carol") if f"'{who}'" in told}
+        cluster = {name: (await hub.at("root").get(WORKSPACES, name))["spec"]["cluster"]
+                   for name in "ab"}  # fmt: skip
+        assert heard == {cluster["a"]: {"ann", "carol"}, cluster["b"]: {"bob", "carol"}}
 
 
 @virtual

@@ -66,6 +66,12 @@ async def contents(hub: Hub) -> set[str]:
     return {each["metadata"]["name"] for each in found.items}
 
 
+async def named(hub: Hub) -> set[str]:
+    """Return the contents that revisions name."""
+    pages = [read_page(each) for each in (await revisions(hub)).values()]
+    return {i.digest for page in pages for i in (*page.items, *page.inputs.customizers)}
+
+
 async def data(hub: Hub, edge: str, name: str = "page") -> Any:
     found = await hub.found(edge, CONFIG_MAPS, name, "shop")
     return None if found is None else found.get("data")
@@ -343,12 +349,22 @@ async def test_what_nobody_names_is_gone_within_two_sweeps_and_nothing_else() ->
         numbers = sorted(map(_number, (await revisions(hub)).values()))
         assert numbers == [1, *range(6, 16)]
         assert before - await contents(hub) == {"feed"}
-        named = {
-            each["digest"]
-            for revision in (await revisions(hub)).values()
-            for each in revision["spec"]["items"]
-        }
-        assert named == await contents(hub)
+        assert await named(hub) == await contents(hub)
+
+
+@virtual
+async def test_an_object_of_a_megabyte_is_a_content_like_any_other() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.translating():
+        await start(hub, "florin")
+        for text in ("a", "b"):
+            await hub.put(CONFIG_MAPS, config_map("page", {"k": text * 1_000_000}), "shop")
+            await asyncio.sleep(SETTLED)
+        await assign(hub, florin=2)
+        await asyncio.sleep(SOON)
+        # The workspace has another since: this one is in its content alone.
+        assert await data(hub, "florin") == {"k": "a" * 1_000_000}
+        assert await hub.problems("web") == []
 
 
 @virtual
@@ -458,7 +474,9 @@ async def _history(seed: int, *, faulty: bool) -> None:
             await hub.assert_as_expected(*EDGES)
             assert [await hub.copies(edge) for edge in EDGES] == held
         async with hub.translating():
-            await asyncio.sleep(100)  # what is older than the last ten is swept
+            # What is older than the last ten is swept, and what those who died left behind.
+            await asyncio.sleep(3 * 3600)
+        assert await contents(hub) == await named(hub)
         before = await hub.store.revision()
         async with hub.translating() as translator:
             await asyncio.sleep(100)

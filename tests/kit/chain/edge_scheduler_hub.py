@@ -104,11 +104,13 @@ class Hub:
         embedded = EmbeddedTransport(self.api.engine.handle, request)
         self.faults = FaultyTransport(embedded, self.ids, rates)
         self.client = Client(embedded, clock=self.clock)
-        # An ordinary person, who may do everything and is asked by admission like anybody.
-        ann = User("ann", groups=("system:authenticated",))
-        self.ann = Client(
-            EmbeddedTransport(self.api.engine.handle, request_by(ann)), clock=self.clock
-        )
+        self.ann = self.person("ann")
+
+    def person(self, name: str) -> Client:
+        """Return the client of somebody who may do everything and is asked by admission."""
+        user = User(name, groups=("system:authenticated",))
+        transport = EmbeddedTransport(self.api.engine.handle, request_by(user))
+        return Client(transport, clock=self.clock)
 
     # -- running -----------------------------------------------------------------------------
 

@@ -82,6 +82,11 @@ GRANT: dict[str, Any] = {
     "locations": {"names": ["oslo"]},
     "rules": [{"apiGroups": [""], "resources": ["configmaps"]}],
 }
+COLUMN = {"name": "where", "value": "location.name"}
+QUERY: dict[str, Any] = {
+    "from": {"resources": ["configmaps"]},
+    "aggregates": [{"name": "edges", "function": "Count"}],
+}
 UNREADABLE = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}
 
 
@@ -96,6 +101,8 @@ UNREADABLE = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]
         ),
         ("PlacementGuard", {"budgets": [{"of": "DestinationsRemoved"}]}, "spec.budgets[0]"),
         ("Rollout", {"judge": {"minReady": "-1s"}}, "spec.judge.minReady"),
+        ("StatusQuery", {**QUERY, "filter": "1 +"}, "spec.filter"),
+        ("StatusQuery", {**QUERY, "select": [COLUMN]}, "spec.select"),
     ],
 )
 def test_each_kind_is_refused_for_what_its_schema_cannot_find(
