@@ -9,8 +9,10 @@ import pytest
 from skerry.api.edge import STATUS_QUERIES
 from skerry.api.errors import NotFound
 from skerry.api.objects import Object
+from skerry.logic.machinery.conditions import find_condition
 from tests.kit.chain.query_hub import COUNT, REGION, Hub
 from tests.kit.chain.summarizer_hub import CONFIG_MAPS, DEFINITIONS, DEPLOYMENTS, PROVIDER
+from tests.kit.chain.written import writes
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import SEEDS
@@ -238,3 +240,42 @@ async def test_whatever_fails_on_the_way_the_answer_comes_right(seed: int) -> No
             await asyncio.sleep(120)
             assert await hub.complete("ready") == ("True", "Read")
             assert await hub.rows("ready") == [["none", 1, 7], ["r1", 1, 1]]
+        await assert_complete_answers_are_whole(hub)
+
+
+async def assert_complete_answers_are_whole(hub: Hub) -> None:
+    """Check that whatever was ever called complete had every copy, as of then or later."""
+    ready: dict[str, list[tuple[int, int]]] = {}
+    for write in await writes(hub.store, DEPLOYMENTS, STATUS_QUERIES):
+        status = (write.obj or {}).get("status") or {}
+        if write.kind == DEPLOYMENTS.group_resource:
+            if write.cluster != await hub.cluster_of("root:wmw"):
+                number = status.get("readyReplicas", 0)
+                ready.setdefault(write.cluster, []).append((write.revision, number))
+        elif (find_condition({"status": status}, "Complete") or {}).get("status") == "True":
+            as_of = int(status["asOf"]["resourceVersion"])
+            totals = {0}
+            for seen in ready.values():
+                then = [number for revision, number in seen if revision <= as_of][-1:]
+                later = [number for revision, number in seen if revision > as_of]
+                totals = {total + number for total in totals for number in (*then, *later)}
+            assert status["matched"] == len(ready) == 2
+            assert sum(row["values"][2] for row in status["rows"]) in totals
+
+
+@virtual
+async def test_an_answer_changes_no_more_than_twice_a_second() -> None:
+    hub = Hub()
+    async with hub.running(["florin"]), hub.controlled("status-queries"):
+        await hub.namespace("shop", go="yes")
+        await hub.place("p", "florin")
+        await hub.deploy("web", "florin")
+        await hub.ask("ready", aggregates=[READY])
+        await asyncio.sleep(3)
+        before = len(await writes(hub.store, STATUS_QUERIES))
+        for number in range(100):
+            await hub.reports("florin", "web", number)
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        assert await hub.rows("ready") == [[99]]
+        assert 10 < len(await writes(hub.store, STATUS_QUERIES)) - before <= 22
