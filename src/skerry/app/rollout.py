@@ -118,7 +118,8 @@ class Rollouts:
             force = {"revision": number, "reason": reason}
             await self._client.patch(ROLLOUTS, name, {"spec": {"force": force}})
             return f"revision {number} is forced everywhere; remove spec.force to go on from there"
-        await self._annotate(name, {UNDO: f"{number}@{numbers[-1]}"})
+        # An abort of that revision is withdrawn by asking for it.
+        await self._annotate(name, {UNDO: f"{number}@{numbers[-1]}", ABORT: None})
         return f"revision {number} is rolled out until a newer one than {numbers[-1]} is cut"
 
     async def retry(self, name: str) -> str:

@@ -57,6 +57,14 @@ async def test_the_commands_steer_a_rollout_from_beginning_to_end() -> None:
         await asked.undo("web", 1, "")
         await hub.settle(2)
         assert (await hub.revisions())["e1"] == 1
+        # Given up, and asked for all the same.
+        await asked.abort("web")
+        await hub.settle(2)
+        await hub.judge()
+        assert (await hub.revisions())["e1"] == 2
+        await asked.undo("web", 1, "")
+        await hub.settle(2)
+        assert (await hub.revisions())["e1"] == 1
         await asked.undo("web", 1, "INC-77")
         await hub.settle(2)
         assert set((await hub.revisions()).values()) == {1}

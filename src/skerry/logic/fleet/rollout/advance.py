@@ -84,9 +84,16 @@ class View:
     @property
     def destination(self) -> int:
         """The revision that should be everywhere in the end."""
+        return self.undone or self.given.live
+
+    @property
+    def undone(self) -> int:
+        """The older revision that a person goes back to; 0 where none is, or it was given up."""
         back, newest = self.given.wishes.undo
-        live = self.given.live
-        return back if back in self.given.revisions and live <= newest else live
+        known = back in self.given.revisions and self.given.live <= newest
+        # Where it has arrived already, an abort of it comes too late to mean anything.
+        given_up = back == self.given.wishes.abort and back != self.state.stable
+        return back if known and not given_up else 0
 
     @property
     def target(self) -> Revision:
@@ -199,12 +206,18 @@ def _force(view: View) -> State:
 
 
 def _may_start(view: View) -> bool:
-    """Tell whether there is another revision to go to, which is not known to be bad."""
-    wanted = view.given.revisions.get(view.destination)
+    """Tell whether there is another revision to go to, which is not known to be bad.
+
+    What was given up in this very step is, though its verdict is yet to be written: with nobody to
+    bring back, a return is over where it begins, and would begin again.
+    """
+    wanted, failure = view.given.revisions.get(view.destination), view.state.failure
     if wanted is None or view.given.spec.force:
         return False
-    person = wanted.number == view.given.wishes.undo[0]
-    return wanted.verdict != "Bad" or person
+    given_up = 0 if failure is None or failure == view.given.state.failure else failure.revision
+    if given_up == wanted.number:
+        return False
+    return wanted.verdict != "Bad" or wanted.number == view.undone
 
 
 def _news(view: View) -> bool:

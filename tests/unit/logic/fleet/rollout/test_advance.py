@@ -293,6 +293,42 @@ def test_an_undo_goes_through_the_waves_to_an_older_revision() -> None:
     assert made.status["stable"] == 3
 
 
+def test_an_abort_where_nobody_is_left_to_bring_back_is_the_end_of_it() -> None:
+    made = fleet(edges=1, waves=[{"name": "canary", "until": 1, "soak": "1h"}])
+    made.edit()
+    made.run(rounds=2)
+    made.leave("uid-1")
+    made.wishes = Wishes(abort=2)
+    made.run(rounds=3)
+    assert (made.phase, made.status["failure"]["reason"]) == ("RolledBack", "Aborted")
+
+
+def test_an_abort_of_an_undo_ends_it() -> None:
+    made = fleet(waves=CANARY)
+    made.edit()
+    made.run(rounds=6)
+    made.wishes = Wishes(undo=(1, 2))
+    made.schedule()
+    assert at(made, 1) == 2
+    made.wishes = Wishes(undo=(1, 2), abort=1)
+    made.run(rounds=6)
+    assert (made.phase, at(made, 2)) == ("Completed", 10)
+    attempt = made.status["attempt"]
+    made.run(rounds=6)
+    assert made.status["attempt"] == attempt
+
+
+def test_an_abort_of_an_undo_that_has_arrived_moves_nobody() -> None:
+    made = fleet(waves=CANARY)
+    made.edit()
+    made.run(rounds=6)
+    made.wishes = Wishes(undo=(1, 2))
+    made.run(rounds=6)
+    made.wishes = Wishes(undo=(1, 2), abort=1)
+    made.run(rounds=6)
+    assert (made.phase, at(made, 1)) == ("Completed", 10)
+
+
 @pytest.mark.parametrize("paused", [True, False])
 def test_force_brings_a_revision_everywhere_at_once(paused: bool) -> None:
     made = fleet(waves=[{"name": "canary", "until": 1, "soak": "1h"}], paused=paused)

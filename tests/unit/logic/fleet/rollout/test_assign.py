@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from pyroaring import BitMap
 
 from skerry.logic.fleet.rollout.advance import View
-from skerry.logic.fleet.rollout.state import State
+from skerry.logic.fleet.rollout.state import OPEN, Gate, State, Wishes
 from tests.kit.chain.rollout_fleet import Edge, Fleet
 from tests.kit.sim.world import seeds_of
 
@@ -143,10 +144,14 @@ class History:
             assert len((state.joining & view.given.slots) - judged) <= limit, "too many join"
         for edge in changed:
             assert edge.revision in (state.target, state.stable)
-            assert edge.revision not in bad, "a bad revision was assigned again"
+            assert edge.revision not in bad - self.asked(), "a bad revision was assigned again"
             if edge.revision == state.target != state.stable:
                 assert edge.slot is not None
                 assert edge.slot in state.members, "assigned before its wave opened"
+
+    def asked(self) -> set[int]:
+        """Return the revisions that a person asks for, whatever is known of them."""
+        return set()
 
     def check_groups(self, regions: set[str]) -> None:
         """Check that where the pace is per region no region is given more than its own."""
@@ -204,6 +209,98 @@ class History:
             assert state.failure.revision not in at - {state.stable}, "what is bad is somewhere"
 
 
+class Steered(History):
+    """A history in which people steer: they freeze, gate, promote, abort, undo and force."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        # What a person once asked for may be stable since, and is what a return leads to.
+        self.ever_asked: set[int] = set()
+
+    def happen(self) -> None:
+        if self.random.random() < 0.5:
+            super().happen()
+        else:
+            self.random.choice((self.freeze, self.shut, self.wish, self.wish, self.force))()
+
+    def freeze(self) -> None:
+        some = [uid for uid in self.fleet.edges if self.random.random() < 0.4]
+        self.fleet.frozen = set(some) if self.random.random() < 0.6 else set()
+
+    def shut(self) -> None:
+        self.fleet.gate = self.random.choice([OPEN, Gate(False, "CheckFailed", "a query")])
+
+    def wish(self) -> None:
+        fleet, random, status = self.fleet, self.random, self.fleet.status
+        target, wave = status.get("target") or 0, (status.get("wave") or {}).get("name", "")
+        wishes: dict[str, Any] = {
+            "promote": f"{target}/{wave}",
+            "abort": target,
+            "accept": (target, random.randint(0, 3)),
+            "undo": (random.choice(list(fleet.revisions)), fleet.live),
+        }
+        # Each is an annotation, which stays until somebody removes it.
+        name = random.choice([*wishes, ""])
+        fleet.wishes = replace(fleet.wishes, **{name: wishes[name]}) if name else Wishes()
+
+    def force(self) -> None:
+        number = self.random.choice([1, 2, max(self.fleet.revisions), 99])
+        forced = {"revision": number, "reason": "x"}
+        self.fleet.spec["force"] = forced if self.random.random() < 0.4 else None
+
+    def schedule(self, crash_after: int) -> None:
+        fleet = self.fleet
+        before = {edge.uid: edge.revision for edge in fleet.edges.values()}
+        self.asked()
+        super().schedule(crash_after)
+        state = fleet.state()
+        for uid in fleet.frozen & fleet.edges.keys() if not fleet.read().force else ():
+            edge = fleet.edges[uid]
+            if before[uid] and edge.revision != before[uid]:
+                assert edge.revision == state.stable, "content moved where it is frozen"
+                assert state.phase == "RollingBack", "moved where it is frozen, and no return"
+
+    def check_gates(self, earlier: View, state: State) -> None:
+        before = earlier.state
+        promoted = self.fleet.wishes.promote == f"{before.target}/{before.wave_name}"
+        # A soak begins anew when a check holds again, and when it does not any more.
+        if promoted or bool(before.quiet.since) != self.fleet.gate.holds:
+            return
+        super().check_gates(earlier, state)
+        passed = before.wave and before.wave != state.wave and before.attempt == state.attempt
+        if passed and before.phase in ("Progressing", "Soaking") and earlier.members:
+            assert self.fleet.gate.holds, "a wave was passed while a check did not hold"
+
+    def check_return(self, earlier: View, state: State) -> None:
+        # What is forced is said to be there when slices say so: nobody waits for mailboxes.
+        if self.fleet.read().force != state.stable:
+            super().check_return(earlier, state)
+
+    def asked(self) -> set[int]:
+        forced = (self.fleet.spec.get("force") or {}).get("revision", 0)
+        self.ever_asked |= {forced, self.fleet.wishes.undo[0]}
+        return self.ever_asked
+
+
+@pytest.mark.parametrize("seed", seeds_of(1, least=25))
+def test_whoever_steers_every_promise_holds(seed: int) -> None:
+    history = Steered(seed)
+    for _ in range(150):
+        if history.random.random() < 0.3:
+            history.happen()
+        history.work()
+    # Then they leave it alone, and it comes to rest: attempt follows upon attempt no more.
+    fleet = history.fleet
+    fleet.run(seconds=10, rounds=80)
+    attempt = fleet.state().attempt
+    fleet.run(seconds=10, rounds=20)
+    assert fleet.state().attempt == attempt, fleet.status
+    # And when nothing is in its way, what is good arrives.
+    fleet.wishes, fleet.gate, fleet.frozen = Wishes(), OPEN, set()
+    fleet.spec["force"] = None
+    arrives(fleet)
+
+
 # 386, 445: the good ones of a wave turn bad while it soaks. 779: who had noted that a revision is
 # bad died, and the edge that it was bad at left.
 @pytest.mark.parametrize("seed", sorted({*seeds_of(1, least=25), 386, 445, 779}))
@@ -224,6 +321,11 @@ def test_when_nothing_more_happens_every_edge_gets_what_is_good(seed: int) -> No
         if history.random.random() < 0.3:
             history.happen()
         history.work()
+    arrives(fleet)
+
+
+def arrives(fleet: Fleet) -> None:
+    """Have everybody well and nothing in the way, and see that everybody gets what is new."""
     fleet.spec |= {
         "paused": False,
         "onFailure": "Rollback",
