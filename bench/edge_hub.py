@@ -154,13 +154,15 @@ async def for_each(
 
 
 async def make_edges(inventory: Client, count: int) -> None:
-    """Make the SyncTarget and the Location of so many edges."""
+    """Make the SyncTarget and the Location of so many edges, of those that are not there."""
 
     async def edge(number: int) -> None:
         name = f"edge-{number:05}"
         labels = {"id": name, "env": "prod"}
-        await inventory.create(SYNC_TARGETS, sync_target(name, labels))
-        await inventory.create(LOCATIONS, location(name, labels, {"id": name}))
+        with contextlib.suppress(AlreadyExists):
+            await inventory.create(SYNC_TARGETS, sync_target(name, labels))
+        with contextlib.suppress(AlreadyExists):
+            await inventory.create(LOCATIONS, location(name, labels, {"id": name}))
 
     await for_each(count, edge)
 

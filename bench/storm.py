@@ -32,16 +32,15 @@ from pathlib import Path
 
 import msgspec
 
-from bench.edge_hub import Shares, connected, controlling
+from bench.edge_hub import Shares, controlling
 from bench.load import ask
 from bench.report import Row, table
 from bench.servers import Measured
-from bench.storm_hub import Hub, connectable, furnish, mailboxes, tree_mb
+from bench.storm_hub import OBJECTS, Hub, connectable, fill, tree_mb
 from bench.storm_syncers import Edge, Fleet, Standing
 
 _SUITE = "storm"
 EDGES = int(os.environ.get("SKERRY_BENCH_EDGES", "1000"))
-OBJECTS = int(os.environ.get("SKERRY_BENCH_OBJECTS", "20"))
 _FOLDER = os.environ.get("SKERRY_BENCH_FOLDER", "")
 _WANTED_EDGES = 10_000
 _PER_PROCESS = 1000
@@ -166,10 +165,7 @@ def _memory(hub: Measured, controllers: Measured) -> tuple[float, float]:
 async def _measured(hub: Hub, measured: Measured, controllers: Measured, count: int) -> Found:
     found, began, shares = Found(count), time.perf_counter(), Shares(measured, controllers)
     shares.begin()
-    async with connected(measured.kubeconfig) as client:
-        if hub.is_new:
-            await furnish(client, count, OBJECTS)
-        names = await mailboxes(client, count, OBJECTS)
+    names = await fill(hub, measured.kubeconfig, count)
     found.made_seconds, found.made_cpu = time.perf_counter() - began, shares.summary()
     found.alone_mb = _memory(measured, controllers)
     edges = hub.certified(names[: connectable()])

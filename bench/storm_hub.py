@@ -1,11 +1,17 @@
 """The hub of a storm: a process that is killed and started again, and a fleet to fill it with.
 
-What was made in a folder stays there, and the next run with that folder begins with it.
+    python -m bench.storm_hub FOLDER EDGES
+
+makes that many edges in a folder, with ``SKERRY_BENCH_OBJECTS`` objects each, and nothing else.
+What was made in a folder stays there, and the next run with that folder begins with it; what was
+interrupted is completed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import resource
 import signal
 import subprocess
@@ -25,6 +31,8 @@ from bench.edge_hub import (
     PROVIDER,
     bind,
     body,
+    connected,
+    controlling,
     for_each,
     mailbox_clusters,
     make_edges,
@@ -34,6 +42,7 @@ from bench.servers import Measured, from_kubeconfig
 from bench.storm_syncers import Edge
 from skerry.api.edge import EDGE_PLACEMENTS, mailbox_named
 from skerry.api.edge_identity import EDGES, EdgeName
+from skerry.api.errors import AlreadyExists
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -45,6 +54,7 @@ from skerry.server.security.pki import Authority, Credential
 from skerry.server.workspaces.edge_certificates import EdgeIssuer
 
 _DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+OBJECTS = int(os.environ.get("SKERRY_BENCH_OBJECTS", "20"))
 _INVENTORY, _WORKLOAD = "root:storm-inventory", "root:storm-workload"
 # What a hub has open besides its edges' connections: those of controllers, its own files.
 _OTHER_FILES = 220
@@ -55,9 +65,18 @@ class Hub:
 
     def __init__(self, folder: Path) -> None:
         self._data = folder / "data"
-        self.is_new = not self._data.exists()
+        self._complete = folder / "complete"
         self._port = "0"
         self._process: subprocess.Popen[str] | None = None
+
+    def has(self, edges: int, objects: int) -> bool:
+        """Tell whether a fleet of that size was made here before."""
+        made = self._complete.read_text() if self._complete.exists() else ""
+        return made == f"{edges} x {objects}"
+
+    def complete(self, edges: int, objects: int) -> None:
+        """Note that a fleet of that size is there, whole."""
+        self._complete.write_text(f"{edges} x {objects}")
 
     def start(self) -> Measured:
         """Start it; returns when it is ready."""
@@ -141,16 +160,23 @@ async def furnish(client: Client, edges: int, objects: int) -> None:
 
     await make_edges(inventory, edges)
     metadata = {"labels": {"go": "yes"}}
-    await workload.create(NAMESPACES, body("v1", "Namespace", "shop", metadata=metadata))
+    await _make(workload, NAMESPACES, body("v1", "Namespace", "shop", metadata=metadata))
     for number in range(objects - 1):
         made = body("v1", "ConfigMap", f"map-{number}", data={"text": "x" * 1000})
-        await workload.create(CONFIG_MAPS, made, "shop")
-    await workload.create(_DEPLOYMENTS, _deployment(), "shop")
+        await _make(workload, CONFIG_MAPS, made, "shop")
+    await _make(workload, _DEPLOYMENTS, _deployment(), "shop")
     spec = {
         "locationSelectors": [{"matchLabels": {"env": "prod"}}],
         "namespaceSelector": {"matchLabels": {"go": "yes"}},
     }
-    await workload.create(EDGE_PLACEMENTS, body(EDGE, "EdgePlacement", "all", spec=spec))
+    await _make(workload, EDGE_PLACEMENTS, body(EDGE, "EdgePlacement", "all", spec=spec))
+
+
+async def _make(
+    client: Client, gvr: GroupVersionResource, obj: Object, namespace: str = ""
+) -> None:
+    with contextlib.suppress(AlreadyExists):
+        await client.create(gvr, obj, namespace)
 
 
 def _deployment() -> Object:
@@ -179,3 +205,27 @@ async def mailboxes(client: Client, edges: int, objects: int) -> list[EdgeName]:
 
     await for_each(len(names), filled)
     return names
+
+
+async def fill(hub: Hub, kubeconfig: Path, edges: int) -> list[EdgeName]:
+    """Return the mailboxes of a whole fleet, made before or now."""
+    async with connected(kubeconfig) as client:
+        if not hub.has(edges, OBJECTS):
+            await furnish(client, edges, OBJECTS)
+        names = await mailboxes(client, edges, OBJECTS)
+    hub.complete(edges, OBJECTS)
+    return names
+
+
+def _main(folder: Path, edges: int) -> None:
+    hub = Hub(folder)
+    try:
+        measured = hub.start()
+        with controlling(measured):
+            asyncio.run(fill(hub, measured.kubeconfig, edges))
+    finally:
+        hub.end(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]), int(sys.argv[2]))
