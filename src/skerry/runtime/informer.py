@@ -28,8 +28,10 @@ from skerry.runtime.watching import WatchSource
 
 Handler = Callable[[Object | None, Object | None], None]
 Transform = Callable[[Object], Object]
+Keeps = Callable[[Object], bool]
+"""Whether an object, in the form it is kept in, is kept at all."""
 
-_Form = tuple[GroupVersionResource, Selection, Transform | None, bool, bool]
+_Form = tuple[GroupVersionResource, Selection, Transform | None, Keeps | None, bool, bool]
 
 # Others get the loop after this many objects of a first list.
 _CHUNK = 200
@@ -46,17 +48,21 @@ class Informer:
         ids: IdSource,
         selection: Selection = EVERYTHING,
         transform: Transform | None = None,
+        keeps: Keeps | None = None,
         index: Index | None = None,
         metrics: RuntimeMetrics | None = None,
         source: WatchSource | None = None,
         compact: bool = False,
     ) -> None:
-        """*compact* lets the source tell differences only, where it can.
+        """What *keeps* declines is as if it were not there; handlers never hear of it.
 
-        It is for objects of one cluster whose *transform* takes away the cluster's name, and
-        nothing else that ever changes.
+        *compact* lets the source tell differences only, where it can. It is for objects of one
+        cluster whose *transform* takes away the cluster's name, and nothing else that ever
+        changes, and all of which are kept.
         """
+        invariant(not (compact and keeps), "a compact informer keeps all objects")
         self.gvr = gvr
+        self._keeps = keeps
         self.index = Index() if index is None else index
         self.synced = asyncio.Event()
         self._handlers: list[Handler] = []
@@ -130,7 +136,11 @@ class Informer:
     def _put(self, obj: Object) -> Key:
         key = key_of(obj)
         old = self.index.get(key)
-        if old is None:
+        if self._keeps is not None and not self._keeps(obj):
+            if old is not None and not _older(obj, old):
+                self.index.remove(key)
+                self._notify(old, None)
+        elif old is None:
             self.index.put(key, obj)
             self._notify(None, obj)
         elif _uid(old) != _uid(obj):
@@ -186,6 +196,7 @@ class InformerFactory:
         selection: Selection = EVERYTHING,
         *,
         transform: Transform | None = None,
+        keeps: Keeps | None = None,
         packed: bool = False,
         compact: bool = False,
     ) -> Informer:
@@ -193,7 +204,7 @@ class InformerFactory:
 
         One asked for while the factory runs starts at once.
         """
-        key = (gvr, selection, transform, packed, compact)
+        key = (gvr, selection, transform, keeps, packed, compact)
         informer = self._informers.get(key)
         if informer is None:
             informer = self._informers[key] = Informer(
@@ -202,6 +213,7 @@ class InformerFactory:
                 ids=self.ids,
                 selection=selection,
                 transform=transform,
+                keeps=keeps,
                 index=Index(packed=packed, mutation_check=self._mutation_check),
                 metrics=self.metrics,
                 source=self.source,

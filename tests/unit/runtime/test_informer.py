@@ -163,6 +163,28 @@ async def test_a_transform_decides_what_is_kept() -> None:
 
 
 @virtual
+async def test_what_is_not_to_be_kept_is_as_if_it_were_not_there() -> None:
+    world = await calm()
+    await make(world, "listed", labels={"kept": "no"})
+    await make(world, "changing")
+    story = Story()
+    informer = world.factory.informer(
+        CONFIG_MAPS, keeps=lambda obj: (obj["metadata"].get("labels") or {}).get("kept") != "no"
+    )
+    informer.add_handler(story)
+    async with world.running():
+        await informer.wait_synced()
+        await make(world, "watched", labels={"kept": "no"})
+        for kept in ("no", "yes", "no"):
+            patch = {"metadata": {"labels": {"kept": kept}}}
+            await world.direct.patch(CONFIG_MAPS, "changing", patch, "ns")
+        await world.direct.delete(CONFIG_MAPS, "changing", "ns")
+        await asyncio.sleep(1)
+    assert story.notified == ["+changing", "-changing", "+changing", "-changing"]
+    assert not len(informer.index)
+
+
+@virtual
 async def test_changing_a_cached_object_is_found_out() -> None:
     world = await calm()
     await make(world, "a")

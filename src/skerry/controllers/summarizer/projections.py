@@ -18,6 +18,7 @@ from skerry.api.edge import (
     is_system_object,
     placement_of_slice,
 )
+from skerry.api.edge_categories import category_of
 from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
@@ -66,6 +67,15 @@ class Kind(NamedTuple):
         if self.has_status:
             kept["digest"] = digest_of(obj.get("status"))
         return kept
+
+
+def matters(kept: Object) -> bool:
+    """Tell whether what is kept of an object is of any use.
+
+    Nothing is said of the objects that each namespace has for itself, unless somebody asked for
+    parts of them.
+    """
+    return "system" not in kept or "extract" in kept
 
 
 def lean_metadata(obj: Object, also: Iterable[str] = ()) -> Object:
@@ -147,13 +157,27 @@ def lean_definition(obj: Object) -> Object:
 
 
 def lean_binding(obj: Object) -> Object:
-    """Keep of an APIBinding which types it brings, under which identity."""
+    """Keep of an APIBinding which types it brings that go to edges, under which identity."""
     bound = (obj.get("status") or {}).get("boundResources") or ()
     types = tuple(
         (each.get("group", ""), each["resource"], each["schema"].get("identityHash", ""))
         for each in bound
+        if travels(GroupResource(each.get("group", ""), each["resource"]))
     )
     return {"metadata": lean_metadata(obj), "bound": _bound(types)}
+
+
+def brings_any(binding: Object) -> bool:
+    """Tell whether a lean binding brings types that go to edges.
+
+    Most do not: every workspace binds what the hub itself is made of.
+    """
+    return bool(binding["bound"])
+
+
+def travels(resource: GroupResource) -> bool:
+    """Tell whether objects of a type go on to edges."""
+    return category_of(resource).to_edge
 
 
 @lru_cache(maxsize=4096)

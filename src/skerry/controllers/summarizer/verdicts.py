@@ -25,8 +25,8 @@ from skerry.controllers.summarizer.projections import (
     Kind,
     lean_metadata,
     noted_in,
+    travels,
 )
-from skerry.controllers.summarizer.watches import travels
 from skerry.kit.clock import Clock
 from skerry.logic.fleet.placement.slices import assigned_in, destinations_in
 from skerry.logic.fleet.rollout.clocks import Elapsed

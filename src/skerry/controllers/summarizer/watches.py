@@ -19,7 +19,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from skerry.api.edge_categories import category_of
 from skerry.api.errors import ServiceUnavailable
 from skerry.api.kcp.resources import API_BINDINGS
 from skerry.api.kinds import GroupResource, GroupVersionResource, ResourceInfo
@@ -29,9 +28,12 @@ from skerry.controllers.summarizer.events import SummaryInputs
 from skerry.controllers.summarizer.projections import (
     BY_CLUSTER,
     Kind,
+    brings_any,
     by_cluster,
     lean_binding,
     lean_definition,
+    matters,
+    travels,
 )
 from skerry.logic.fleet.summary.selection import reports_status
 from skerry.logic.fleet.tables.completeness import Completeness, Scope
@@ -102,7 +104,9 @@ class KindWatches:
         self._scopes: dict[ClusterName, set[Scope]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._extractions: dict[GroupResource, Extraction] = {}
-        self.bindings = context.factory.informer(API_BINDINGS, transform=lean_binding)
+        self.bindings = context.factory.informer(
+            API_BINDINGS, transform=lean_binding, keeps=brings_any
+        )
         self.definitions = context.factory.informer(_API_DEFINITIONS, transform=lean_definition)
         for informer in (self.bindings, self.definitions):
             informer.index.add_index(BY_CLUSTER, by_cluster)
@@ -309,7 +313,8 @@ class KindWatches:
                 kept["extract"] = found
             return kept
 
-        informer = self._factory(extent.cluster).informer(gvr, transform=project)
+        factory = self._factory(extent.cluster)
+        informer = factory.informer(gvr, transform=project, keeps=matters)
         self._informers[kind, extent] = informer
         informer.index.add_index(BY_CLUSTER, by_cluster)
         self._by_type.setdefault(kind.group_resource, []).append(informer)
@@ -341,11 +346,6 @@ class KindWatches:
             if self._tasks is not None:
                 self._tasks.create_task(known.run())
         return known
-
-
-def travels(resource: GroupResource) -> bool:
-    """Tell whether objects of a type go on to edges."""
-    return category_of(resource).to_edge
 
 
 def defined_kind(definition: Object) -> Kind | None:

@@ -9,6 +9,7 @@ from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
 from skerry.controllers.summarizer.projections import (
     Kind,
+    brings_any,
     by_cluster,
     by_placement,
     labels_of,
@@ -16,6 +17,7 @@ from skerry.controllers.summarizer.projections import (
     lean_definition,
     lean_slice,
     lean_summary,
+    matters,
 )
 from skerry.logic.fleet.summary.report import delivery_of, digest_of, report_of
 
@@ -147,6 +149,25 @@ def test_bindings_that_bind_alike_share_what_they_bind() -> None:
 
     assert binding()["bound"] == (("g", "ws", "i"),)
     assert binding()["bound"] is binding()["bound"]
+
+
+def test_a_binding_matters_by_the_types_it_brings_that_go_to_edges() -> None:
+    def binding(group: str, resource: str) -> Object:
+        bound = {"group": group, "resource": resource, "schema": {"name": "s"}}
+        return lean_binding(thing(status={"boundResources": [bound]}))
+
+    assert not brings_any(binding("tenancy.kcp.io", "workspaces"))
+    assert not brings_any(lean_binding(thing()))
+    assert brings_any(binding("apps", "deployments"))
+
+
+def test_what_every_namespace_has_matters_when_parts_of_it_were_asked_for() -> None:
+    kept = Kind("", "v1", "configmaps", "ConfigMap", has_status=False).project(
+        {"metadata": {**thing()["metadata"], "name": "kube-root-ca.crt"}}
+    )
+    assert not matters(kept)
+    assert matters({**kept, "extract": ()})
+    assert matters(SECRETS.project(thing()))
 
 
 def test_objects_are_indexed_by_cluster_and_slices_by_placement() -> None:
