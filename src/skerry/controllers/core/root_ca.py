@@ -9,8 +9,11 @@ last.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import orjson
 
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -56,11 +59,29 @@ def enqueue_on_config_maps(add: Callable[[Key], None]) -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An active namespace, its ConfigMap if there is one, and what it should say."""
+    """An active namespace, its ConfigMap as it is kept if there is one, and what it should say."""
 
     key: Key
     config_map: Object | None
     certificate: str
+
+
+def kept_config_map(obj: Object) -> Object:
+    """Return a ConfigMap with a digest of its data in place of them, and no description.
+
+    Both are the same in every namespace of every workspace, and together most of the object.
+    """
+    without_managed_fields(obj)
+    obj["digest"] = _digest(obj.pop("data", None) or {})
+    annotations = obj["metadata"].get("annotations") or {}
+    if _ANNOTATION in annotations:
+        annotations[_ANNOTATION] = ""
+    return obj
+
+
+def _digest(data: Mapping[str, str]) -> str:
+    text = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 # -- decide -----------------------------------------------------------------------------------
@@ -92,9 +113,10 @@ def decide(observed: Observed) -> Plan:
         }
         return Plan([Create(target, wanted, reason="NamespaceActive")])
     annotations = existing["metadata"].get("annotations") or {}
-    if existing.get("data") == data and _ANNOTATION in annotations:
+    if existing["digest"] == _digest(data) and _ANNOTATION in annotations:
         return NOTHING
     wanted = copy.deepcopy(existing)
+    del wanted["digest"]
     wanted["data"] = data
     wanted["metadata"]["annotations"] = {**annotations, _ANNOTATION: _DESCRIPTION}
     return Plan([Update(target, wanted, reason="RootCAChanged")])
@@ -118,7 +140,7 @@ def build(
     """
     namespaces = context.factory.informer(NAMESPACES, transform=without_managed_fields, packed=True)
     config_maps = context.factory.informer(
-        CONFIG_MAPS, ONLY_ROOT_CAS, transform=without_managed_fields, packed=True
+        CONFIG_MAPS, ONLY_ROOT_CAS, transform=kept_config_map, packed=True
     )
     queue: WorkQueue[Key] = context.queue(NAME)
     namespaces.add_handler(enqueue_on_namespaces(queue.add))

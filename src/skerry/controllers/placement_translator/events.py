@@ -366,7 +366,9 @@ class EventHandlers(RevisionEvents):
 
     def put(self, records: Records, record: Record) -> None:
         """Take a new state of an object."""
-        if records.is_news(record):
+        if not records.matters(record):
+            self.removed(records, record)
+        elif records.is_news(record):
             old = records.put(record)
             self._object_changed(records, old, record)
 

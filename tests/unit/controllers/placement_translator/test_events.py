@@ -215,6 +215,19 @@ def test_a_placement_that_leaves_a_mailbox_no_longer_waits_to_report_on_it(ways:
     assert world.statuses == [placement]
 
 
+def test_what_each_namespace_has_for_itself_is_not_kept_unless_it_is_a_copy() -> None:
+    world = World()
+    placed(world)
+    ref = ObjectRef("", *CONFIG_MAPS, "n", "kube-root-ca.crt")
+
+    def is_kept(labels: dict[str, str]) -> bool:
+        world.put(CONFIG_MAPS, page(CLUSTERS[A], ref.name, labels=labels))
+        return world.tables.workspaces.record(CLUSTERS[A], ref) is not None
+
+    copy = {"edge.kcp.io/projected": "yes"}
+    assert [is_kept(labels) for labels in ({}, copy, {})] == [False, True, False]
+
+
 def test_a_change_during_a_write_is_not_lost() -> None:
     world = World()
     placed(world)

@@ -32,7 +32,12 @@ from skerry.logic.fleet.customization.customize import (
     customizer_name,
     wants_customization,
 )
-from skerry.logic.fleet.translation.categories import BINDINGS, DEFINITIONS, is_never_copied
+from skerry.logic.fleet.translation.categories import (
+    BINDINGS,
+    DEFINITIONS,
+    NAMESPACES,
+    is_never_copied,
+)
 from skerry.logic.fleet.translation.copies import copied, digest, labelled
 from skerry.logic.fleet.translation.ownership import Claim, Owned, claim_of, owned_of
 from skerry.logic.fleet.translation.source_generation import recorded_generation
@@ -42,6 +47,13 @@ EVERYWHERE = "*"
 _NO_LABELS: Mapping[str, str] = {}
 # What is larger is somebody's own: it is not found a second time, and would fill what is shared.
 _SHORT, _FEW = 2048, 8
+# Kinds of which each workspace has objects that are like those of others.
+_ALIKE = frozenset((BINDINGS, NAMESPACES))
+# Kinds of which each namespace has one object for itself: nobody sends it, and it is in the way of
+# nothing. Of other kinds it matters that there is one: types, and releases once sent.
+_OF_EACH_NAMESPACE = frozenset(
+    (GroupResource("", "configmaps"), GroupResource("", "serviceaccounts"))
+)
 
 
 class WatchKey(NamedTuple):
@@ -133,14 +145,13 @@ def record_of(key: WatchKey, obj: Object) -> Record:
         content, owned = digest(resource, obj), owned_of(obj)
         if owned is None and (proof := digest(resource, copied(resource, obj))) != content:
             plain = proof
-    elif not key.presence:
+    elif not key.presence and not is_never_copied(resource, obj):
         copy = copied(resource, obj)
         content = digest(resource, labelled(copy))
-        if not is_never_copied(resource, obj):
-            text = bytes(memoryview(orjson.dumps(copy)))
-            if resource == BINDINGS and len(text) <= _SHORT:
-                text = _kept_once(text)
-            claim = claim_of(cluster, obj)
+        text = bytes(memoryview(orjson.dumps(copy)))
+        if resource in _ALIKE and len(text) <= _SHORT:
+            text = _kept_once(text)
+        claim = claim_of(cluster, obj)
     return Record(
         cluster,
         intern(metadata.get("namespace", "")),
@@ -259,32 +270,44 @@ def _shared_ref(group: str, resource: str, namespace: str, name: str) -> ObjectR
     return ObjectRef("", group, resource, namespace, name)
 
 
+_NO_ROWS: Mapping[str, Record] = {}
+_NO_NAMESPACES: Mapping[str, Mapping[str, Record]] = {}
+
+
 class Records:
     """The records of one watch: by cluster, namespace and name."""
 
     def __init__(self, key: WatchKey) -> None:
         self.key = key
         self.kind = key.group_resource
-        self._rows: dict[ClusterName, dict[str, dict[str, Record]]] = {}
+        # What is in no namespace is apart: a level less, in each of thousands of mailboxes.
+        self._rows: dict[ClusterName, dict[str, Record]] = {}
+        self._namespaced: dict[ClusterName, dict[str, dict[str, Record]]] = {}
         self._customized: dict[tuple[ClusterName, CustomizerName], set[ObjectRef]] = {}
 
     # -- asking ------------------------------------------------------------------------------
 
     def get(self, cluster: ClusterName, namespace: str, name: str) -> Record | None:
-        return self._rows.get(cluster, {}).get(namespace, {}).get(name)
+        return self.within(cluster, namespace).get(name)
 
     def within(self, cluster: ClusterName, namespace: str = "") -> Mapping[str, Record]:
         """Return the records of a namespace (or the cluster-scoped ones) by name."""
-        return self._rows.get(cluster, {}).get(namespace, {})
+        if namespace:
+            return self._namespaced.get(cluster, _NO_NAMESPACES).get(namespace, _NO_ROWS)
+        return self._rows.get(cluster, _NO_ROWS)
 
     def everything(self, cluster: ClusterName) -> Iterator[Record]:
         """Yield every record of a cluster."""
-        for names in self._rows.get(cluster, {}).values():
+        yield from self._rows.get(cluster, _NO_ROWS).values()
+        for names in self._namespaced.get(cluster, _NO_NAMESPACES).values():
             yield from names.values()
 
     def __iter__(self) -> Iterator[Record]:
-        for cluster in self._rows:
-            yield from self.everything(cluster)
+        for names in self._rows.values():
+            yield from names.values()
+        for namespaces in self._namespaced.values():
+            for names in namespaces.values():
+                yield from names.values()
 
     def customized_by(self, cluster: ClusterName, customizer: CustomizerName) -> list[ObjectRef]:
         """Return what names a Customizer."""
@@ -301,9 +324,18 @@ class Records:
         old = self.get(record.cluster, record.namespace, record.name)
         return old is None or old.resource_version != record.resource_version
 
+    def matters(self, record: Record) -> bool:
+        """Tell whether anything depends on *record*; what does not need not be put."""
+        own = record.system and self.kind in _OF_EACH_NAMESPACE
+        return not own or record.projected
+
     def put(self, record: Record) -> Record | None:
         """Take a new state of an object; returns the one before."""
-        names = self._rows.setdefault(record.cluster, {}).setdefault(record.namespace, {})
+        if record.namespace:
+            namespaces = self._namespaced.setdefault(record.cluster, {})
+            names = namespaces.setdefault(record.namespace, {})
+        else:
+            names = self._rows.setdefault(record.cluster, {})
         old = names.get(record.name)
         names[record.name] = record
         self._index(old, record)
@@ -311,15 +343,18 @@ class Records:
 
     def remove(self, last: Record) -> Record | None:
         """Drop an object; returns what was known of it, None when that was nothing."""
-        namespaces = self._rows.get(last.cluster, {})
-        names = namespaces.get(last.namespace, {})
+        cluster, namespace = last.cluster, last.namespace
+        namespaces = self._namespaced.get(cluster, {})
+        names = namespaces.get(namespace, {}) if namespace else self._rows.get(cluster, {})
         old = names.pop(last.name, None)
         if old is None:
             return None
-        if not names:
-            namespaces.pop(last.namespace, None)
-        if not namespaces:
-            self._rows.pop(last.cluster, None)
+        if not names and not namespace:
+            del self._rows[cluster]
+        elif not names:
+            del namespaces[namespace]
+            if not namespaces:
+                del self._namespaced[cluster]
         self._index(old, None)
         return old
 

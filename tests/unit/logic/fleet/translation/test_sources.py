@@ -98,6 +98,44 @@ def test_records_are_found_by_cluster_namespace_and_name_until_they_are_removed(
     assert list(records) == []
 
 
+def test_records_in_no_namespace_are_apart_from_those_of_namespaces() -> None:
+    records = Records(NAMESPACE_WATCH)
+    space = record_of(NAMESPACE_WATCH, {"metadata": {"name": "n"}})
+    page = record_of(MAPS, _object())
+    records.put(space)
+    records.put(page)
+    assert list(records.within("*")) == ["n"]
+    assert list(records.within("one")) == []
+    assert set(map(id, records)) == {id(space), id(page)}
+    assert records.remove(space) is space
+    assert list(records) == [page]
+
+
+@pytest.mark.parametrize(
+    ("key", "obj", "matters"),
+    [
+        (MAPS, _object("kube-root-ca.crt"), False),
+        (MAPS, _object("kube-root-ca.crt", metadata={"labels": COPY}), True),
+        (wide("", "v1", "serviceaccounts"), _object("default"), False),
+        (wide("", "v1", "secrets"), _object(type="helm.sh/release.v1"), True),
+        (MAPS, _object(), True),
+    ],
+    ids=["of each namespace", "copied by somebody", "account", "release", "source"],
+)
+def test_what_each_namespace_has_for_itself_matters_to_nobody(
+    key: WatchKey, obj: dict[str, Any], matters: bool
+) -> None:
+    assert Records(key).matters(record_of(key, obj)) is matters
+
+
+def test_equal_texts_of_namespaces_are_kept_once() -> None:
+    def text(cluster: str) -> bytes | None:
+        notes = {"annotations": {"kcp.io/cluster": cluster}}
+        return record_of(NAMESPACE_WATCH, {"metadata": {"name": "n", **notes}}).text
+
+    assert text("one") is text("two")
+
+
 def test_what_names_a_customizer_is_found_by_it_as_long_as_it_does() -> None:
     records, name = Records(MAPS), CustomizerName("n", "c")
     own = {"edge.kcp.io/customizer": "c"}
