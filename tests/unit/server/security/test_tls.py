@@ -105,6 +105,17 @@ async def test_http_1_1_is_agreed_on_and_old_tls_is_not(pki: Pki) -> None:
         assert secured.selected_alpn_protocol() == "http/1.1"
 
 
+async def test_no_session_is_offered_that_nobody_resumes(pki: Pki) -> None:
+    async with serving(Remembers(), tls=server_context(pki)) as (_, port):
+        tls = client_context(pki.ca.certificate, pki.admin)
+        reader, writer = await asyncio.open_connection("localhost", port, ssl=tls)
+        writer.write(GET % b"")
+        await reader.readexactly(500_000)
+        session = writer.get_extra_info("ssl_object").session
+        writer.close()
+    assert not session.has_ticket
+
+
 async def test_plain_http_on_the_tls_port_does_not_hang(pki: Pki) -> None:
     async with serving(tls=server_context(pki)) as (_, port), connected(port) as client:
         client.send(GET % b"")
