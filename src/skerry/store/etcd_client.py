@@ -28,6 +28,8 @@ T = TypeVar("T")
 # How long one member is waited for before the next is tried.
 _CONNECT_SECONDS = 0.5
 _RETRY_SECONDS = 0.05
+# What etcd says of a token that has expired, or that was given before it was started again.
+_EXPIRED = "invalid auth token"
 
 _CHANNEL_OPTIONS = (
     # Values and ranges may be larger than gRPC's 4 MiB; etcd and our paging bound them.
@@ -112,7 +114,12 @@ class EtcdClient:
         """Open a stream of changes; it ends by an exception, ``Unavailable`` when broken."""
         deadline = self._clock.monotonic() + self._options.timeout_seconds
         channel = await self._connected(deadline)
-        await self._authenticate(channel, deadline)
+        try:
+            await self._authenticate(channel, deadline)
+        except grpc.aio.AioRpcError as error:
+            _raise_lasting(error)
+            await self._note(error)
+            raise Unavailable(f"etcd gives no token ({_reason(error)})") from error
         # hasleader: a member cut off from the others ends the stream rather than stay silent.
         metadata = (("hasleader", "true"), *self._metadata())
         stream = channel.stream_stream("/etcdserverpb.Watch/Watch")(metadata=metadata)
@@ -133,7 +140,11 @@ class EtcdClient:
                 if message is grpc.aio.EOF:
                     self._rotate()
                     raise Unavailable("etcd ended the watch")
-                yield messages.watched(message)
+                found = messages.watched(message)
+                if found.canceled and _EXPIRED in found.reason:
+                    # Of a watch this is said in a message; the call itself goes on.
+                    self._token = ""
+                yield found
         except grpc.aio.AioRpcError as error:
             await self._note(error)
             raise Unavailable(f"the watch of etcd broke ({_reason(error)})") from error
@@ -216,9 +227,7 @@ class EtcdClient:
 
     async def _note(self, error: grpc.aio.AioRpcError) -> None:
         """Prepare the next attempt: a new token, or another member after a short rest."""
-        if error.code() is grpc.StatusCode.UNAUTHENTICATED or (
-            "invalid auth token" in (error.details() or "")
-        ):
+        if error.code() is grpc.StatusCode.UNAUTHENTICATED or (_EXPIRED in (error.details() or "")):
             self._token = ""
             return
         self._rotate()
@@ -271,5 +280,5 @@ def _raise_lasting(error: grpc.aio.AioRpcError) -> None:
         raise RevisionGone(details) from error
     if "database space exceeded" in details:
         raise Unavailable("etcd has no space left; the write did not happen") from error
-    if error.code() in _LASTING and "invalid auth token" not in details:
+    if error.code() in _LASTING and _EXPIRED not in details:
         raise StoreError(f"etcd refused the request ({_reason(error)})") from error

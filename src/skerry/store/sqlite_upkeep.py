@@ -3,7 +3,7 @@
 **The WAL's size.** A separate thread copies the WAL into the database (a passive checkpoint)
 while commits go on; afterwards the writing thread, between two batches, copies the few frames
 left and starts the WAL anew. When long reads keep the WAL in use until it passes
-``WalBounds.most_pages``, the writing thread waits for them before each batch: writers feel it, the
+``WalBounds.max_pages``, the writing thread waits for them before each batch: writers feel it, the
 disk does not.
 """
 
