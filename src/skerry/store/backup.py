@@ -22,6 +22,7 @@ the restore is unfinished (``restoring.UNFINISHED``), so that nobody serves a pa
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -97,18 +98,17 @@ async def backup(
     """
     partial = path.with_name(path.name + ".partial")
     try:
-        summary = await _write(store, partial, clock, header or {}, sealing)
-        if confirm is not None:
-            await confirm()
-        await asyncio.to_thread(_publish, partial, path)
+        with _created_private(partial) as file:
+            summary = await _write(store, file, clock, header or {}, sealing)
+            if confirm is not None:
+                await confirm()
+            await asyncio.to_thread(_publish, partial, path)
     except Compacted as error:
         raise StoreError(
             "history was compacted before the backup was complete; try again"
         ) from error
     except OSError as error:
         raise StoreError(f"backup {str(path)!r} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
     return summary
 
 
@@ -226,36 +226,67 @@ async def refuse_filled(store: Store) -> None:
 
 
 async def _write(
-    store: Store, path: Path, clock: Clock, extra: Mapping[str, Any], sealing: Sealing | None
+    store: Store, raw: BinaryIO, clock: Clock, extra: Mapping[str, Any], sealing: Sealing | None
 ) -> BackupSummary:
     page = await store.range("", limit=_PAGE)
     created = rfc3339(clock.now())
     header = {"identity": store.identity, "revision": page.revision, "created": created, **extra}
     objects = 0
-    with _created_private(path) as raw:
-        sealed = None if sealing is None else await asyncio.to_thread(_sealed, raw, sealing)
-        file = _Digesting(sealed or raw)
-        file.write(_MAGIC + json.dumps(header).encode() + b"\n")
-        while page.entries:
-            objects += len(page.entries)
-            await asyncio.to_thread(file.write, _frame(page.entries))
-            if not page.more:
-                break
-            page = await store.range(
-                "", after=page.entries[-1].key, limit=_PAGE, revision=page.revision
-            )
-        file.write(bytes(4) + objects.to_bytes(8, "big"))
-        (sealed or raw).write(file.digest())
-        if sealed is not None:
-            sealed.finish()
-        raw.flush()
-        await asyncio.to_thread(os.fsync, raw.fileno())
+    sealed = None if sealing is None else await asyncio.to_thread(_sealed, raw, sealing)
+    file = _Digesting(sealed or raw)
+    file.write(_MAGIC + json.dumps(header).encode() + b"\n")
+    while page.entries:
+        objects += len(page.entries)
+        await asyncio.to_thread(file.write, _frame(page.entries))
+        if not page.more:
+            break
+        page = await store.range(
+            "", after=page.entries[-1].key, limit=_PAGE, revision=page.revision
+        )
+    file.write(bytes(4) + objects.to_bytes(8, "big"))
+    (sealed or raw).write(file.digest())
+    if sealed is not None:
+        sealed.finish()
+    raw.flush()
+    await asyncio.to_thread(os.fsync, raw.fileno())
     return BackupSummary(store.identity, page.revision, objects, created)
 
 
-def _created_private(path: Path) -> BinaryIO:
-    """Create a file that nobody else can open, not even before anything is in it."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+@contextmanager
+def _created_private(path: Path) -> Iterator[BinaryIO]:
+    """Create a file that nobody else can open, not even before anything is in it.
+
+    It is locked while it is written: what a backup that was killed left behind has no lock, and
+    is removed; what another one is writing has, and stays. On failure the file is removed again.
+    """
+    _remove_abandoned(path)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.fstat(file.fileno()).st_nlink:
+            # Taken for abandoned before it had its lock.
+            raise _being_written(path)
+        try:
+            yield file
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def _remove_abandoned(path: Path) -> None:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _being_written(path) from error
+        path.unlink(missing_ok=True)
+
+
+def _being_written(path: Path) -> StoreError:
+    return StoreError(f"{str(path)!r} is being written by another backup; wait for it to end")
 
 
 def _sealed(file: BinaryIO, sealing: Sealing) -> SealedWriter:
