@@ -96,7 +96,7 @@ async def test_an_answer_that_breaks_off_is_lost_and_never_half_an_answer(
 ) -> None:
     exchange = line.connection.start(b"GET", streaming=False)
     await line.send(WHOLE[:cut])
-    line.peer.close()
+    line.peer.shutdown(socket.SHUT_WR)
     with pytest.raises(ConnectionLost, match="before the answer was whole"):
         await exchange.ready
     # Whether anything came tells whether the server may have seen the request at all.
@@ -108,7 +108,7 @@ async def test_an_answer_that_breaks_off_is_lost_and_never_half_an_answer(
 async def test_a_stream_that_breaks_off_says_so_after_what_came(line: Line) -> None:
     exchange = line.connection.start(b"GET", streaming=True)
     await line.send(CHUNKED + b"3\r\none\r\n")
-    line.peer.close()
+    line.peer.shutdown(socket.SHUT_WR)
     chunks = aiter(exchange)
     assert await anext(chunks) == b"one"
     with pytest.raises(ConnectionLost):
