@@ -19,6 +19,8 @@ from skerry.kit.invariant import present
 from skerry.logic.machinery.apply import WriteTerms, apply, track_update
 from skerry.logic.machinery.builtin.definitions import builtin_schema
 from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
+from skerry.logic.machinery.patch.values import go_text
+from skerry.logic.machinery.schema import restoration_error
 from skerry.server.codec import decode, dump, encode
 from skerry.server.preparation import prepare
 from skerry.server.preparation.draft import Draft
@@ -145,8 +147,7 @@ class Preparation:
                 self.receive(call, new, options)
             except BadRequest as error:
                 # The patch may well be what it should be; what it makes of the object is not.
-                wrong = FieldError.invalid("patch", dump(new).decode(), str(error))
-                raise Invalid.of("", "", "", [wrong]) from error
+                raise _unfit(call, new, error) from error
             prepare.address(call, new, creating=False)
             return new
 
@@ -436,6 +437,21 @@ def _patched_by(call: Call) -> Callable[[Object], Object]:
     if media == MERGE_PATCH:
         return lambda live: as_object(apply_merge_patch(live, patch))
     return lambda live: apply_strategic_patch(live, patch, schema)
+
+
+def _unfit(call: Call, new: Object, error: BadRequest) -> Invalid:
+    """Return the refusal of a patch that makes *new* of the object.
+
+    Kubernetes shows what the patch made, as text; of a strategic one the patch, which it takes to
+    the object by a converter that has words of its own.
+    """
+    why = str(error).removeprefix(prepare.cannot_be_handled(call.resource.info))
+    shown = dump(new).decode()
+    if media_type(call.request.headers.get("content-type", "")) == STRATEGIC:
+        shown = go_text(parse_json(call.request.body))
+        if not call.resource.custom:
+            why = restoration_error(call.resource.schema, new) or why
+    return Invalid.of("", "", "", [FieldError.invalid("patch", shown, why)])
 
 
 _MUTATIONS: Final[Mapping[str, Callable[[Preparation, Call, WriteOptions, str], Mutation]]] = {

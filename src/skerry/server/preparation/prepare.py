@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from skerry.api.errors import BadRequest, Conflict, FieldError, Invalid, TypedPatchError
-from skerry.api.kinds import GroupVersion, GroupVersionKind
+from skerry.api.kinds import GroupVersion, GroupVersionKind, ResourceInfo
 from skerry.api.objects import Object
 from skerry.logic.machinery.builtin import definitions
 from skerry.logic.machinery.builtin.metadata import (
@@ -122,12 +122,14 @@ def conform(
     complaints += [f'unknown field "{path}"' for path in unknown]
     complaints += [f'duplicate field "{path}"' for path in repeated]
     if strict:
-        info = resource.info
-        raise BadRequest(
-            f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: '
-            f"strict decoding error: {', '.join(complaints)}"
-        )
+        why = f"strict decoding error: {', '.join(complaints)}"
+        raise BadRequest(f"{cannot_be_handled(resource.info)}{why}")
     call.warnings.extend(complaints)
+
+
+def cannot_be_handled(info: ResourceInfo) -> str:
+    """Return how Kubernetes begins what its decoder says of a body."""
+    return f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: '
 
 
 def read_metadata(metadata: Object) -> tuple[Sequence[str], Sequence[str]]:

@@ -47,6 +47,38 @@ async def test_a_patch_that_makes_no_such_object_shows_what_it_would_be() -> Non
 
 
 @virtual
+async def test_a_strategic_patch_that_does_not_fit_is_shown_itself() -> None:
+    async with serving() as server:
+        await server.create(MAPS, config_map("c", a="1"))
+        refused = await server.patch(f"{MAPS}/c", {"metadata": {"labels": "x"}}, "strategic")
+        assert (refused.status, refused.body["message"]) == (
+            422,
+            (
+                ' "" is invalid: patch: Invalid value: "map[metadata:map[labels:x]]": '
+                "cannot restore map from string"
+            ),
+        )
+        unknown = f"{MAPS}/c?fieldValidation=Strict"
+        refused = await server.patch(unknown, {"more": {"b": [1, None]}}, "strategic")
+        assert refused.body["message"] == (
+            ' "" is invalid: patch: Invalid value: "map[more:map[b:[1 <nil>]]]": '
+            'strict decoding error: unknown field "more"'
+        )
+
+
+@virtual
+async def test_what_a_merge_patch_makes_is_refused_in_the_decoders_words_alone() -> None:
+    async with serving() as server:
+        await server.create(MAPS, config_map("c", a="1"))
+        refused = await server.patch(f"{MAPS}/c", {"data": 1})
+        assert refused.status == 422
+        assert refused.body["message"].endswith(
+            '": json: cannot unmarshal number into Go struct field ConfigMap.data '
+            "of type map[string]string"
+        )
+
+
+@virtual
 async def test_json_patches_act_in_order_or_not_at_all() -> None:
     async with serving() as server:
         await server.create(MAPS, config_map("c", a="1"))

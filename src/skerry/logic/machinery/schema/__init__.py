@@ -5,7 +5,7 @@
 built-in kinds and for strict field validation.
 """
 
-from skerry.logic.machinery.schema.decoding import type_errors
+from skerry.logic.machinery.schema.decoding import restoration_error, type_errors
 from skerry.logic.machinery.schema.defaulting import apply_defaults
 from skerry.logic.machinery.schema.duplicates import duplicate_fields, duplicate_keys
 from skerry.logic.machinery.schema.pruning import declared_path, prune, unknown_fields
@@ -17,6 +17,7 @@ __all__ = [
     "duplicate_fields",
     "duplicate_keys",
     "prune",
+    "restoration_error",
     "type_errors",
     "unknown_fields",
     "validate",

@@ -28,9 +28,10 @@ _LIMITS = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
 class _Mismatch(Exception):
     """A value Go cannot decode; ``text`` is complete, or wants the field's name."""
 
-    def __init__(self, found: str, wanted: str, text: str = "") -> None:
+    def __init__(self, value: Any, wanted: str, text: str = "", found: str = "") -> None:
         super().__init__(text)
-        self.found = found
+        self.value = value
+        self.found = found or _json_type(value)
         self.wanted = wanted
         self.text = text
         self.struct = ""
@@ -50,6 +51,40 @@ class _Mismatch(Exception):
         where = ".".join([self.struct, *reversed(self.fields)])
         target = f"Go struct field {where} of type {self.wanted}"
         return f"json: cannot unmarshal {self.found} into {target}"
+
+    def restoration(self) -> str:
+        """Return the complaint of Go's converter, which takes maps to structs without any text."""
+        kind = _KINDS[type(self.value)]
+        if self.text:
+            return f"error decoding from json: {self.text}" if self.wanted else self.text
+        if self.wanted.startswith("map["):
+            return f"cannot restore map from {kind}"
+        if self.wanted.startswith("[]"):
+            return f"cannot restore slice from {kind}"
+        if "." in self.wanted:
+            return f"cannot restore struct from: {kind}"
+        if self.wanted in _CONVERTIBLE.get(kind, ()):
+            return f"cannot convert {kind} to {self.wanted}"
+        return f"unrecognized type: {self.wanted}"
+
+
+# What Go's language converts and its converter will not.
+_CONVERTIBLE: Final = {"int64": ("string", "int32", "int64"), "float64": ("int32", "int64")}
+_KINDS: Final = {
+    bool: "bool", str: "string", int: "int64", float: "float64", list: "slice", dict: "map",
+}  # fmt: skip
+
+
+def restoration_error(schema: Schema, obj: Any) -> str:
+    """Return what Go's converter of unstructured objects says of *obj*; "" where it fits.
+
+    Strategic merge patches are taken to objects by it, without a text in between.
+    """
+    try:
+        _ROOTS.of(schema)(obj)
+    except _Mismatch as mismatch:
+        return mismatch.restoration()
+    return ""
 
 
 def type_errors(schema: Schema, obj: Any, kind: str, version: str) -> list[str]:
@@ -134,17 +169,17 @@ def _special(schema: Schema) -> Fit | None:
 
 def _string(value: Any) -> None:
     if type(value) is not str and value is not None:
-        raise _Mismatch(_json_type(value), "string")
+        raise _Mismatch(value, "string")
 
 
 def _boolean(value: Any) -> None:
     if type(value) is not bool and value is not None:
-        raise _Mismatch(_json_type(value), "bool")
+        raise _Mismatch(value, "bool")
 
 
 def _number(value: Any) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise _Mismatch(_json_type(value), "float64")
+        raise _Mismatch(value, "float64")
 
 
 _SCALARS: dict[str, Fit] = {"string": _string, "boolean": _boolean, "number": _number}
@@ -158,11 +193,11 @@ def _integer_rule(name: str) -> Fit:
         if type(value) is int:
             if -limit <= value < limit:
                 return
-            raise _Mismatch(f"number {value}", wanted)
+            raise _Mismatch(value, wanted, found=f"number {value}")
         if type(value) is float:
-            raise _Mismatch(f"number {orjson.dumps(value).decode()}", wanted)
+            raise _Mismatch(value, wanted, found=f"number {orjson.dumps(value).decode()}")
         if value is not None:
-            raise _Mismatch(_json_type(value), wanted)
+            raise _Mismatch(value, wanted)
 
     return fit
 
@@ -173,7 +208,7 @@ def _quantity(value: Any) -> None:
     try:
         Quantity.parse(value if isinstance(value, str | int | float) else "x")
     except QuantityError as error:
-        raise _Mismatch("", "", str(error)) from error
+        raise _Mismatch(value, "", str(error)) from error
 
 
 def _int_or_string(value: Any) -> None:
@@ -182,7 +217,7 @@ def _int_or_string(value: Any) -> None:
     if type(value) is int and -(1 << 31) <= value < 1 << 31:
         return
     found = f"number {value}" if type(value) in (int, float) else _json_type(value)
-    raise _Mismatch("", "", f"json: cannot unmarshal {found} into Go value of type int32")
+    raise _Mismatch(value, "", f"json: cannot unmarshal {found} into Go value of type int32")
 
 
 def _time(value: Any) -> None:
@@ -190,12 +225,12 @@ def _time(value: Any) -> None:
         return
     if type(value) is not str:
         text = f"json: cannot unmarshal {_json_type(value)} into Go value of type string"
-        raise _Mismatch("", "", text)
+        raise _Mismatch(value, "", text)
     if not formats.is_date_time(value):
         layout = "2006-01-02T15:04:05Z07:00"
         part, wanted = _first_unparsed(value)
         text = f'parsing time "{value}" as "{layout}": cannot parse "{part}" as "{wanted}"'
-        raise _Mismatch("", "", text)
+        raise _Mismatch(value, "", text)
 
 
 # The pieces of Go's layout in order, each with what it takes.
@@ -220,9 +255,10 @@ def _base64(value: Any) -> None:
     if value is None:
         return
     if type(value) is not str:
-        raise _Mismatch(_json_type(value), "[]uint8")
+        raise _Mismatch(value, "[]uint8")
     if not formats.is_base64(value):
-        raise _Mismatch("", "", f"illegal base64 data at input byte {_illegal_at(value)}")
+        text = f"illegal base64 data at input byte {_illegal_at(value)}"
+        raise _Mismatch(value, "[]uint8", text)
 
 
 def _illegal_at(text: str) -> int:
@@ -236,7 +272,7 @@ def _illegal_at(text: str) -> int:
 def _plain_rule(kind: type, schema: Schema) -> Fit:
     def fit(value: Any) -> None:
         if type(value) is not kind and value is not None:
-            raise _Mismatch(_json_type(value), go_type(schema))
+            raise _Mismatch(value, go_type(schema))
 
     return fit
 
@@ -248,7 +284,7 @@ def _struct_rule(schema: Schema) -> Fit:
         if type(value) is not dict:
             if value is None:
                 return
-            raise _Mismatch(_json_type(value), go_type(schema))
+            raise _Mismatch(value, go_type(schema))
         key = ""
         try:
             for key, member in value.items():
@@ -269,7 +305,7 @@ def _map_rule(schema: Schema, additional: Schema) -> Fit:
         if type(value) is not dict:
             if value is None:
                 return
-            raise _Mismatch(_json_type(value), go_type(schema))
+            raise _Mismatch(value, go_type(schema))
         for member in value.values():
             rule(member)
 
@@ -286,7 +322,7 @@ def _texts_rule(schema: Schema) -> Fit:
         if type(value) is not dict:
             if value is None:
                 return
-            raise _Mismatch(_json_type(value), go_type(schema))
+            raise _Mismatch(value, go_type(schema))
         if not _TEXT_OR_NULL.issuperset(map(type, value.values())):
             for member in value.values():
                 _string(member)
@@ -301,7 +337,7 @@ def _list_rule(schema: Schema) -> Fit:
         if type(value) is not list:
             if value is None:
                 return
-            raise _Mismatch(_json_type(value), go_type(schema))
+            raise _Mismatch(value, go_type(schema))
         for item in value:
             rule(item)
 

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.machinery.schema import duplicate_fields, duplicate_keys, type_errors
+from skerry.logic.machinery.schema import (
+    duplicate_fields,
+    duplicate_keys,
+    restoration_error,
+    type_errors,
+)
 from tests.kit.machinery.schemas import builtin
 
 QUANTITIES = (
@@ -122,3 +127,38 @@ JSON_TEXT = st.recursive(
 def test_knowing_what_a_body_was_decoded_to_never_hides_a_repeated_key(text: str) -> None:
     body = text.encode()
     assert duplicate_keys(body, orjson.loads(body)) == duplicate_keys(body)
+
+
+def restoration(**spec: Any) -> str:
+    schema = builtin().get("io.k8s.api.apps.v1.Deployment")
+    return restoration_error(schema, {"kind": "Deployment", "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"replicas": 1}, ""),
+        ({"replicas": "a"}, "unrecognized type: int32"),
+        ({"replicas": True}, "unrecognized type: int32"),
+        ({"replicas": 1.5}, "cannot convert float64 to int32"),
+        ({"paused": 1}, "unrecognized type: bool"),
+        ({"template": 1}, "cannot restore struct from: int64"),
+        ({"template": {"metadata": {"labels": "a"}}}, "cannot restore map from string"),
+        ({"template": {"metadata": {"labels": {"a": 1}}}}, "cannot convert int64 to string"),
+        ({"template": {"metadata": {"labels": {"a": []}}}}, "unrecognized type: string"),
+        ({"template": {"spec": {"containers": {}}}}, "cannot restore slice from map"),
+        ({"template": container(resources={"limits": {"cpu": "one"}})}, QUANTITIES),
+    ],
+)
+def test_the_converter_says_what_it_cannot_restore_and_from_what(
+    spec: dict[str, Any], expected: str
+) -> None:
+    assert restoration(**spec) == expected
+
+
+def test_bytes_are_restored_from_text_alone() -> None:
+    schema = builtin().get("io.k8s.api.core.v1.Secret")
+    assert restoration_error(schema, {"data": {"a": 1}}) == "cannot restore slice from int64"
+    assert restoration_error(schema, {"data": {"a": "!"}}) == (
+        "error decoding from json: illegal base64 data at input byte 0"
+    )
