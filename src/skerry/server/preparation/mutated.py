@@ -20,6 +20,7 @@ from skerry.logic.machinery.patch import apply_json_patch
 from skerry.logic.machinery.patch.values import json_kind
 from skerry.logic.machinery.schema import prune, type_errors
 from skerry.server.preparation import prepare
+from skerry.server.preparation.named_version import named_version
 from skerry.server.preparation.parts import part_of
 from skerry.server.preparation.scaling import put
 from skerry.server.request.call import Call
@@ -139,7 +140,7 @@ def conformed(call: Call, before: Object, new: Object, old: Object | None, part:
 
 def _new(call: Call, before: Object, new: Object) -> Object:
     metadata, born = new["metadata"], before["metadata"]
-    if metadata.get("resourceVersion"):
+    if named_version(new):
         raise Denied(500, "", "resourceVersion should not be set on objects to be created", {})
     if metadata.get("creationTimestamp") is None:
         metadata.pop("creationTimestamp", None)

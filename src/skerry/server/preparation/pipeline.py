@@ -24,6 +24,7 @@ from skerry.logic.machinery.schema import restoration_error
 from skerry.server.codec import decode, dump, encode
 from skerry.server.preparation import prepare
 from skerry.server.preparation.draft import Draft
+from skerry.server.preparation.named_version import named_version
 from skerry.server.preparation.parts import part_of
 from skerry.server.preparation.scaling import put, scale_of, wanted_replicas
 from skerry.server.request.body import (
@@ -124,7 +125,7 @@ class Preparation:
         """Replace the object."""
         sending = partial(self._sent, call, options, creating=False, named=True)
         sent = sending()
-        wanted = sent["metadata"].get("resourceVersion") or ""
+        wanted = named_version(sent)
         draft = Draft(sent, silently(call, sending))
         resource = call.resource
         known = resource.custom or (call.group, resource.info.resource) in _CONDITIONAL
@@ -262,7 +263,7 @@ class Preparation:
             old = self.live(call, entry) if new is not None else {}
         if new is None:
             return None
-        named = (new.get("metadata") or {}).get("resourceVersion") or ""
+        named = named_version(new)
         # A change may name the version it was made from; then that must still be the live one.
         if named and named != old["metadata"]["resourceVersion"]:
             raise self._stale(call)
@@ -392,8 +393,9 @@ _CONDITIONAL: Final = frozenset(
 
 
 def _without_version(call: Call) -> Invalid:
-    detail = "must be specified for an update"
-    error = FieldError.invalid("metadata.resourceVersion", 0, detail)
+    # An unsigned number, which Go shows in its own notation.
+    detail = "Invalid value: 0x0: must be specified for an update"
+    error = FieldError("FieldValueInvalid", "metadata.resourceVersion", detail)
     return Invalid.of(call.group, call.kind, call.info.name, [error])
 
 

@@ -24,6 +24,7 @@ from skerry.logic.machinery.names import generated_name
 from skerry.logic.machinery.resource import Resource
 from skerry.logic.machinery.schema import declared_path, duplicate_keys, prune, type_errors
 from skerry.server.http.message import Request
+from skerry.server.preparation.named_version import named_version
 from skerry.server.preparation.parts import Part
 from skerry.server.request.body import decode_options
 from skerry.server.request.call import Call
@@ -216,7 +217,7 @@ def misnamed(call: Call, name: str) -> BadRequest:
 def begin_life(resource: Resource, obj: Object, now: str, uid: Callable[[], str]) -> None:
     """Give a new object the metadata only the server may set."""
     metadata = obj["metadata"]
-    if metadata.get("resourceVersion"):
+    if named_version(obj):
         raise BadRequest("resourceVersion should not be set on objects to be created")
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
         metadata.pop(name, None)
@@ -264,7 +265,7 @@ def carry_over(call: Call, obj: Object, old: Object, part: Part | None) -> None:
     ):
         _copy(name, before, metadata)
     metadata.pop("selfLink", None)
-    if not metadata.get("resourceVersion"):
+    if not named_version(obj):
         # Whoever names no version means whichever is live.
         metadata["resourceVersion"] = before["resourceVersion"]
     if part is None:

@@ -11,6 +11,7 @@ from skerry.logic.machinery.patch import apply_json_patch, apply_merge_patch
 from skerry.logic.machinery.resource import Scale
 from skerry.logic.machinery.selectors import Selector
 from skerry.server.preparation import prepare
+from skerry.server.preparation.named_version import named_version
 from skerry.server.request.body import OPTIONS_LIMITS, as_object, media_type, parse_json
 from skerry.server.request.call import Call, member
 from skerry.server.request.media import JSON_PATCH
@@ -31,7 +32,7 @@ def wanted_replicas(call: Call) -> Callable[[Object], int]:
 
 
 def _same_version(call: Call, sent: Object, current: Object) -> Object:
-    wanted = member(sent, "metadata", "resourceVersion")
+    wanted = named_version(sent)
     if wanted and wanted != current["metadata"]["resourceVersion"]:
         raise Conflict.stale(call.group, call.resource.info.resource, call.info.name)
     return sent

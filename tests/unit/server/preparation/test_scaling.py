@@ -80,6 +80,7 @@ def test_a_scale_that_was_read_before_a_change_is_stale() -> None:
 
     assert wanted(sent("5"), "application/json", "update") == 1
     assert wanted(sent(""), "application/json", "update") == 1
+    assert wanted(sent("0"), "application/json", "update") == 1
     with pytest.raises(Conflict):
         wanted(sent("4"), "application/json", "update")
 

@@ -316,6 +316,30 @@ async def test_a_stale_update_conflicts() -> None:
 
 
 @virtual
+async def test_version_zero_names_no_version() -> None:
+    zero = {"metadata": {"name": "c", "resourceVersion": "0"}}
+    async with serving() as server:
+        assert (await server.create(MAPS, zero)).status == 201
+        replaced = await server.put(f"{MAPS}/c", zero | {"data": {"a": "1"}})
+        assert replaced.status == 200
+        patched = await server.patch(f"{MAPS}/c", zero | {"data": {"a": "2"}})
+        assert (patched.status, patched.body["data"]) == (200, {"a": "2"})
+        assert patched.body["metadata"]["resourceVersion"] != "0"
+        await server.create(DEFINITIONS, definition())
+        await server.create(THINGS, thing("t", size=1))
+        sent = thing("t", size=2)
+        sent["metadata"]["resourceVersion"] = "0"
+        refused = await server.put(f"{THINGS}/t", sent)
+        assert (refused.status, refused.body["message"]) == (
+            422,
+            (
+                'Thing.example.org "t" is invalid: metadata.resourceVersion: '
+                "Invalid value: 0x0: must be specified for an update"
+            ),
+        )
+
+
+@virtual
 async def test_an_update_without_a_version_wins_unless_the_kind_is_custom() -> None:
     async with serving() as server:
         await server.create(MAPS, config_map("c"))
