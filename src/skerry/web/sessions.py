@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from skerry.api.errors import TooManyRequests, Unauthorized
+from skerry.api.errors import Forbidden, TooManyRequests, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.server.user import User
@@ -201,7 +201,8 @@ class Sessions:
         if not reason:
             try:
                 user = await session.credential.user()
-            except Unauthorized:
+            except (Unauthorized, Forbidden):
+                # Forbidden: who acted as somebody else may do so no longer.
                 reason = "its credential no longer holds"
             else:
                 if user.principal == session.user.principal:

@@ -34,6 +34,7 @@ from skerry.logic.fleet.console.frames import (
     parse_frame,
 )
 from skerry.server.streaming.websocket import WebSocket, WebSocketClosed
+from skerry.server.user import User
 from skerry.web.desk import Desk, Subscription
 from skerry.web.pace import Pace
 from skerry.web.sessions import Session, Sessions
@@ -53,9 +54,10 @@ _TERMINAL_FRAMES_PER_SECOND, _TERMINAL_FRAMES_BURST = 200, 400
 
 @dataclass(slots=True)
 class _Open:
-    """A subscription, and what the tab has of it."""
+    """A subscription, for whom it was opened, and what the tab has of it."""
 
-    kind: str
+    frame: Subscribe
+    user: User
     subscription: Subscription
     version: object = None
     sent: Mapping[str, Any] | None = None
@@ -169,22 +171,46 @@ class Tab:
     async def _subscribe(self, frame: Subscribe) -> None:
         before = self._open.get(frame.id)
         self._close(frame.id)
-        user = self._session.user
         try:
             if len(self._open) >= MAX_SUBSCRIPTIONS:
                 raise BadRequest(f"sub: a tab has at most {MAX_SUBSCRIPTIONS} subscriptions")
-            opened = await self._desk.opening(frame.kind)(user, frame.view)
+            each = await self._opened(frame)
         except ApiError as error:
-            self._audit("watch", frame.kind, user, error.code)
+            self._audit("watch", frame.kind, self._session.user, error.code)
             self._refuse(frame.id, error)
             return
-        self._audit("watch", frame.kind, user, 200)
-        each = self._open[frame.id] = _Open(frame.kind, opened)
-        if before is not None and before.kind == frame.kind and before.sent is not None:
+        self._open[frame.id] = each
+        if before is not None and before.frame.kind == frame.kind and before.sent is not None:
             # Another filter or window: what the tab has of the one before need not be sent again.
             each.sent, each.revision = before.sent, before.revision
         # The first sight of a view is not kept waiting for the next turn.
         await self._send_changes(frame.id, each, replaced=each.sent is not None)
+
+    async def _opened(self, frame: Subscribe) -> _Open:
+        """Open a view for whom the session is of by now."""
+        user = self._session.user
+        subscription = await self._desk.opening(frame.kind)(user, frame.view)
+        self._audit("watch", frame.kind, user, 200)
+        return _Open(frame, user, subscription)
+
+    async def _reopen(self, number: int, before: _Open) -> None:
+        """Open a view anew for somebody who is in other groups by now."""
+        try:
+            each = await self._opened(before.frame)
+        except ApiError as error:
+            self._audit("watch", before.frame.kind, self._session.user, error.code)
+            if self._open.get(number) is before:
+                self._close(number)
+                self._refuse(number, error)
+            return
+        if self._open.get(number) is not before:
+            # Replaced or ended meanwhile.
+            each.subscription.close()
+            return
+        before.subscription.close()
+        each.sent, each.revision = before.sent, before.revision
+        self._open[number] = each
+        await self._send_changes(number, each)
 
     async def _answer(self, frame: Ask) -> None:
         user = self._session.user
@@ -202,7 +228,10 @@ class Tab:
             await self._clock.sleep(self._pace.seconds)
             if self._socket.queued_bytes <= _MAX_QUEUED_BYTES:
                 for number, each in list(self._open.items()):
-                    await self._send_changes(number, each)
+                    if each.user != self._session.user:
+                        await self._reopen(number, each)
+                    else:
+                        await self._send_changes(number, each)
             with contextlib.suppress(ConnectionError):
                 await self._socket.drain()
 
@@ -242,7 +271,7 @@ class Tab:
             await self._clock.sleep(_CHECK_SECONDS)
             self._terminals.end_idle()
             with contextlib.suppress(Unauthorized, ServiceUnavailable):
-                await self._sessions.check(self._session)
+                self._terminals.end_others(await self._sessions.check(self._session))
 
     def _refuse(self, number: int | None, error: ApiError) -> None:
         self._say({"id": number, "error": error.status()})

@@ -25,10 +25,11 @@ Audit = Callable[[str, str, User, int], None]
 
 
 class _Running:
-    """A terminal, the task that runs its program, and when somebody last typed."""
+    """A terminal, whose it is, the task that runs its program, and when somebody last typed."""
 
-    def __init__(self, terminal: TabTerminal, now: float) -> None:
+    def __init__(self, terminal: TabTerminal, user: User, now: float) -> None:
         self.terminal = terminal
+        self.user = user
         self.task: asyncio.Task[None] | None = None
         self.used = now
         # Why it was ended from here; nothing where the page itself ended it.
@@ -62,6 +63,12 @@ class Terminals:
             if now - each.used >= IDLE_SECONDS:
                 each.end(Gone("the session was ended: nothing was typed for thirty minutes"))
 
+    def end_others(self, user: User) -> None:
+        """End those that were begun with other groups than *user* is in by now."""
+        for each in self._running.values():
+            if each.user.groups != user.groups:
+                each.end(Gone("the session was ended: you are in other groups by now"))
+
     def run(self, frame: Run, user: User, tasks: asyncio.TaskGroup) -> None:
         """Begin a program of *user*'s; it ends with *tasks*."""
         number = frame.id
@@ -76,7 +83,7 @@ class Terminals:
             self._audit("create", frame.kind, user, 200)
 
         terminal = TabTerminal(number, frame.size, self._say, begin)
-        running = _Running(terminal, self._clock.monotonic())
+        running = _Running(terminal, user, self._clock.monotonic())
 
         async def run() -> None:
             try:

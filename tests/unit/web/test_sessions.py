@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skerry.api.errors import TooManyRequests, Unauthorized
+from skerry.api.errors import Forbidden, TooManyRequests, Unauthorized
 from skerry.kit.ids import SeededIds
 from skerry.server.user import User
 from skerry.web.session_files import SessionFiles
@@ -131,6 +131,20 @@ async def test_a_session_ends_with_its_credential() -> None:
     shown.whom = User("alice", groups=("staff", "owners"))
     assert (await place.sessions.find(secret)).user.groups == ("staff", "owners")
     shown.whom = None
+    with pytest.raises(Unauthorized, match="credential no longer holds"):
+        await place.sessions.check(session)
+    assert list(place.sessions.all()) == []
+
+
+async def test_a_session_ends_when_its_user_may_no_longer_act_as_another() -> None:
+    """A credential that impersonates is refused as forbidden once that right is gone."""
+
+    class Withdrawn(Shown):
+        async def user(self) -> User:
+            raise Forbidden("users 'alice' is forbidden: User 'root' cannot impersonate")
+
+    place = Place()
+    _, session = place.sessions.begin(ALICE, Withdrawn(), "")
     with pytest.raises(Unauthorized, match="credential no longer holds"):
         await place.sessions.check(session)
     assert list(place.sessions.all()) == []

@@ -12,7 +12,7 @@ import pytest
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, TextMessage
 
-from skerry.api.errors import NotFound
+from skerry.api.errors import Forbidden, NotFound
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.server.streaming.websocket import WebSocket
@@ -21,6 +21,7 @@ from skerry.web.desk import Desk, Subscription, members_patch
 from skerry.web.pace import Pace
 from skerry.web.sessions import Sessions
 from skerry.web.tab import Tab
+from skerry.web.terminal import TabTerminal
 
 ALICE = User("alice")
 
@@ -56,9 +57,12 @@ class Line:
         self._sent.put_nowait(self._framing.send(CloseConnection(1001)))
 
 
+@dataclass
 class Holds:
+    whom: User = ALICE
+
     async def user(self) -> User:
-        return ALICE
+        return self.whom
 
     def packed(self) -> bytes:
         return b""
@@ -94,9 +98,22 @@ class Place:
     counter: Counter = field(default_factory=Counter)
     line: Line = field(default_factory=Line)
     audited: list[tuple[str, str, str, int]] = field(default_factory=list)
+    holds: Holds = field(default_factory=Holds)
 
     async def opened(self, _: User, __: Mapping[str, Any]) -> Subscription:
         return self.counter
+
+    async def grouped(self, user: User, _: Mapping[str, Any]) -> Subscription:
+        """Show somebody how many groups they are in; who is in none may not look."""
+        if not user.groups:
+            raise Forbidden("you may not look")
+        return Counter(len(user.groups))
+
+    async def typing(self, _: User, __: Mapping[str, Any], terminal: TabTerminal) -> int:
+        terminal.begin("web")
+        async for _typed in terminal.typed():
+            pass
+        return 0
 
     async def doubled(self, _: User, given: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"doubled": given["n"] * 2}
@@ -107,8 +124,12 @@ class Place:
     def tab(self) -> Tab:
         clock = LoopClock()
         sessions = Sessions(clock, SeededIds(1), lambda *_: None)
-        self.sessions, (_, self.session) = sessions, sessions.begin(ALICE, Holds(), "")
-        desk = Desk({"counter": self.opened}, {"double": self.doubled})
+        self.sessions, (_, self.session) = sessions, sessions.begin(ALICE, self.holds, "")
+        desk = Desk(
+            {"counter": self.opened, "groups": self.grouped},
+            {"double": self.doubled},
+            {"typing": self.typing},
+        )
         socket = WebSocket(self.line)
         return Tab(socket, self.session, sessions, desk, Pace(clock), clock, self.audit)
 
@@ -244,5 +265,45 @@ async def test_a_tab_that_sends_very_many_frames_is_made_to_wait() -> None:
             await place.line.frames.get()
         # A hundred at once, the others twenty a second: in virtual time, so exactly so.
         assert asyncio.get_running_loop().time() - began >= 200 / 20 - 1
+
+    await run(place, play)
+
+
+@pytest.mark.looptime
+async def test_who_is_in_other_groups_by_now_sees_what_those_may_see() -> None:
+    """An issuer's next token may name fewer groups: what is open goes by them, not by the first."""
+    place = Place()
+    place.holds.whom = User("alice", groups=("staff", "owners"))
+
+    async def play() -> None:
+        await place.sessions.check(place.session)
+        place.line.say({"id": 1, "sub": "groups"})
+        assert (await place.line.frames.get())["set"]["value"] == 2
+        place.holds.whom = User("alice", groups=("staff",))
+        frame = await place.line.frames.get()
+        assert (frame["id"], frame["patch"]) == (1, {"value": 1})
+        place.holds.whom = User("alice")
+        frame = await place.line.frames.get()
+        assert (frame["id"], frame["error"]["code"]) == (1, 403)
+        await asyncio.sleep(60)
+        assert place.line.frames.empty()
+
+    await run(place, play)
+    assert place.audited[-1] == ("watch", "groups", "alice", 403)
+
+
+@pytest.mark.looptime
+async def test_a_terminal_ends_when_its_user_is_in_other_groups() -> None:
+    place = Place()
+    place.holds.whom = User("alice", groups=("owners",))
+
+    async def play() -> None:
+        await place.sessions.check(place.session)
+        place.line.say({"id": 4, "run": "typing", "size": [80, 24]})
+        assert (await place.line.frames.get())["running"] == {"pod": "web"}
+        place.holds.whom = User("alice")
+        frame = await place.line.frames.get()
+        assert (frame["id"], frame["error"]["code"]) == (4, 410)
+        assert "groups" in frame["error"]["message"]
 
     await run(place, play)
