@@ -19,7 +19,8 @@ from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
 from skerry.web.fleet_view import EdgeView, FleetView, PlacementView, cell
 from skerry.web.past_view import PastFleetView, ReadPast
-from skerry.web.placements_view import PlacementsView, found_by_name
+from skerry.web.placements_view import PlacementsView
+from skerry.web.search import found_by_name
 
 
 def console_desk(

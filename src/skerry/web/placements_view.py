@@ -1,4 +1,4 @@
-"""The list of placements, the worst first, and the search over edges and placements."""
+"""The list of placements, the worst first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from skerry.logic.fleet.console.view import parse_window, patch, text
 from skerry.server.user import User
 from skerry.web.eyes import Eyes
 from skerry.web.feed import Feed
-
-_MAX_FOUND = 50
 
 
 class PlacementsView:
@@ -79,23 +77,3 @@ def words_of(given: object) -> list[str]:
     if not isinstance(given, str) or len(given) > MAX_FILTER_LENGTH:
         raise BadRequest(f"q: want words, at most {MAX_FILTER_LENGTH} characters")
     return given.lower().split()
-
-
-def found_by_name(feed: Feed, eyes: Eyes, user: User, given: Mapping[str, Any]) -> list[Any]:
-    """Return edges and placements whose names have every word; of edges first."""
-    words = words_of(given.get("q"))
-    path = eyes.rights.path_of
-    edges, sight = feed.edges, eyes.sight(user)
-    found: list[dict[str, str]] = []
-    for number in sight.edges:
-        edge = edges.edge(number)
-        if all(word in edge.name.lower() for word in words):
-            found.append({"kind": "edge", "ws": path(edge.cluster), "name": edge.name})
-            if len(found) == _MAX_FOUND:
-                break
-    for cluster, name in visible_placements(feed, eyes, user):
-        if len(found) >= 2 * _MAX_FOUND:
-            break
-        if all(word in name.lower() for word in words):
-            found.append({"kind": "placement", "ws": path(cluster), "name": name})
-    return found

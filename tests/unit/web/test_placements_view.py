@@ -1,13 +1,10 @@
-"""The list of placements and the search: what somebody may see, the worst first."""
+"""The list of placements: what somebody may see, the worst first."""
 
 from __future__ import annotations
 
-import pytest
-
-from skerry.api.errors import BadRequest
-from skerry.web.placements_view import PlacementsView, found_by_name
+from skerry.web.placements_view import PlacementsView
 from tests.kit.chain.console_feed import ALICE, BOB, Town
-from tests.kit.chain.console_objects import placement, sync_target
+from tests.kit.chain.console_objects import placement
 
 READY = [{"type": "Ready", "status": "True"}]
 NOT_READY = [{"type": "Ready", "status": "False", "reason": "NotDelivered", "message": "1 left"}]
@@ -19,9 +16,7 @@ def town() -> Town:
     placements.put_placement(placement("a", "good", conditions=READY, destinationCount=2))
     placements.put_placement(placement("a", "slow", conditions=NOT_READY, destinationCount=2))
     placements.put_placement(placement("b", "secret", conditions=READY))
-    found.feed.edges.put_sync_target(sync_target("a", "good-edge"))
-    found.feed.edges.put_sync_target(sync_target("b", "secret-edge"))
-    found.grant(ALICE, "a", "edgeplacements", "synctargets")
+    found.grant(ALICE, "a", "edgeplacements")
     return found
 
 
@@ -34,18 +29,6 @@ def test_placements_are_listed_the_worst_first_within_rights_and_window() -> Non
     found = PlacementsView(place.feed, place.eyes, ALICE, {"q": "root:a GOOD"}).content()
     assert [each["name"] for each in found["rows"]] == ["good"]
     assert PlacementsView(place.feed, place.eyes, BOB, {}).content()["total"] == 0
-
-
-def test_a_search_finds_edges_and_placements_that_may_be_seen() -> None:
-    place = town()
-    found = found_by_name(place.feed, place.eyes, ALICE, {"q": "good"})
-    assert found == [
-        {"kind": "edge", "ws": "root:a", "name": "good-edge"},
-        {"kind": "placement", "ws": "root:a", "name": "good"},
-    ]
-    assert found_by_name(place.feed, place.eyes, ALICE, {"q": "secret"}) == []
-    with pytest.raises(BadRequest, match="q: want words"):
-        found_by_name(place.feed, place.eyes, ALICE, {"q": "x" * 2000})
 
 
 def test_a_placement_that_is_gone_is_no_longer_listed() -> None:

@@ -5,10 +5,11 @@ import { Dialog } from "./dialog.js";
 import { navigate, address } from "./router.js";
 import { useAnswer } from "./live.js";
 
-const VIEW_OF = { edge: "edges", placement: "placements", rollout: "rollouts", query: "queries", workspace: "workspaces" };
+const VIEW_OF = { edge: "edges", placement: "placements", rollout: "rollouts", query: "queries" };
 
-/** Return the address of something that was found. */
+/** Return the address of something that was found; a workspace is found in the one above it. */
 export function addressOf(found) {
+  if (found.kind === "workspace") return address(["workspaces", `${found.ws}:${found.name}`]);
   return address([VIEW_OF[found.kind] ?? "fleet", found.ws, found.name].filter(Boolean));
 }
 
