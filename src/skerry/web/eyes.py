@@ -8,13 +8,16 @@ from typing import TypeVar
 
 from pyroaring import BitMap
 
-from skerry.api.edge import EDGE_PLACEMENTS
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.refs import ClusterName
 from skerry.kit.text import shortened
+from skerry.logic.fleet.console.edges import PlacementKey
 from skerry.logic.fleet.console.filters import Sight
+from skerry.logic.fleet.console.placements import Stage
+from skerry.logic.fleet.summary.content import CLUSTER_SCOPED
 from skerry.server.user import User
 from skerry.web.feed import Feed
 
@@ -81,7 +84,7 @@ class Eyes:
         seen = BitMap()
         for cluster in self.allowed(user, edges.by_cluster, SYNC_TARGETS):
             seen |= edges.by_cluster[cluster]
-        sight = Sight(seen, lambda cluster: self.sees_placements(user, cluster), self._resolved)
+        sight = Sight(seen, lambda cluster: self.sees_destinations(user, cluster), self._resolved)
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known[who] = (version, sight)
@@ -105,6 +108,20 @@ class Eyes:
     def sees_placements(self, user: User, cluster: ClusterName) -> bool:
         """Tell whether *user* may see the placements of a workspace."""
         return self.rights.may(user, cluster, "list", EDGE_PLACEMENTS)
+
+    def sees_destinations(self, user: User, cluster: ClusterName) -> bool:
+        """Tell whether *user* may see where the placements of a workspace lead."""
+        slices = self.rights.may(user, cluster, "list", SINGLE_PLACEMENT_SLICES)
+        return slices and self.sees_placements(user, cluster)
+
+    def stages(self, user: User, placement: PlacementKey) -> list[Stage]:
+        """Return what became of the objects of a placement, as far as *user* may see."""
+        may, cluster = self.rights.may, placement[0]
+        return self._feed.placements.stages(
+            placement,
+            namespaced=may(user, cluster, "list", STATUS_SUMMARIES),
+            cluster_scoped=may(user, cluster, "list", CLUSTER_SCOPED),
+        )
 
     def cluster(self, user: User, path: object, gvr: GroupVersionResource, verb: str) -> str:
         """Return the workspace at *path*, in which *user* may *verb* a kind.

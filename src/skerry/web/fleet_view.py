@@ -7,14 +7,14 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
+from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.errors import BadRequest, NotFound
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.console.decided import condition
-from skerry.logic.fleet.console.edges import STATES, Edge, EdgeKey
+from skerry.logic.fleet.console.edges import STATES, Edge, EdgeKey, PlacementKey
 from skerry.logic.fleet.console.filters import Filter, Sight, parse_filter
-from skerry.logic.fleet.console.placements import Fared, Stage, worst_by_edge
+from skerry.logic.fleet.console.placements import Fared, Stage, states_at, worst_by_edge
 from skerry.logic.fleet.console.view import (
     Window,
     cell_at,
@@ -35,6 +35,8 @@ _HEARD_SECONDS = 60.0
 _MAX_CONDITIONS = 32
 _MAX_PROBLEMS = 20
 _MAX_OBJECTS = 500
+# How a summary names its object.
+_IDENTITY = ("group", "version", "resource", "kind", "namespace", "name")
 
 
 class FleetView:
@@ -113,7 +115,7 @@ class PlacementView:
         placed = self._feed.placements.placements.get(key)
         if placed is None:
             raise NotFound(f"there is no EdgePlacement {self._name!r} in {self._path}")
-        stages = self._feed.placements.stages(key)
+        stages = self._eyes.stages(self._user, key)
         return {
             "conditions": [condition(each) for each in placed.conditions],
             "problem": text(placed.row.problem),
@@ -131,16 +133,19 @@ class PlacementView:
     def matching(self, key: tuple[str, str]) -> tuple[BitMap, Any, Sight]:
         """Return the destinations that match, the states there, and what may be seen of edges."""
         edges = self._feed.edges
-        states = self._feed.placements.states_at(key, edges)
+        states = states_at(self._eyes.stages(self._user, key), edges)
         everywhere = self._eyes.sight(self._user)
-        there = BitMap()
-        if self._eyes.rights.may(self._user, key[0], "list", SINGLE_PLACEMENT_SLICES):
-            there = edges.at_placement(key)
+        there = self._placed(key)
         if self._filter.words or self._window.by:
             # Labels are the inventory's, which need not be this person's to see.
             there &= everywhere.edges
-        sight = Sight(there, everywhere.may_see_placements, everywhere.cluster_at)
+        sight = Sight(there, everywhere.may_see_destinations, everywhere.cluster_at)
         return self._filter.matching(edges, sight, states), states, everywhere
+
+    def _placed(self, key: PlacementKey) -> BitMap:
+        """Return where the placement leads, to who may see that."""
+        sees = self._eyes.sees_destinations(self._user, key[0])
+        return self._feed.edges.at_placement(key) if sees else BitMap()
 
     def _destinations(self, key: tuple[str, str], worst: Mapping[EdgeKey, Fared]) -> dict[str, Any]:
         edges = self._feed.edges
@@ -156,12 +161,12 @@ class PlacementView:
             return {**shown, "state": STATES[states[number]], "problem": problem}
 
         shown = map_and_list(edges, matching, states, self._window, row)
-        total = len(edges.at_placement(key))
+        placed = self._placed(key)
         return {
             "sentence": sentence(shown["counts"], filtered=bool(self._filter.words)),
-            "total": total,
+            "total": len(placed),
             **shown,
-            "keys": keys_of(edges, everywhere.edges & edges.at_placement(key)),
+            "keys": keys_of(edges, everywhere.edges & placed),
         }
 
 
@@ -199,14 +204,19 @@ class EdgeView:
     def _objects(self, key: tuple[str, str]) -> list[dict[str, Any]]:
         found = []
         for placement in self._feed.edges.placements_at(key):
-            if not self._eyes.sees_placements(self._user, placement[0]):
+            if not self._eyes.sees_destinations(self._user, placement[0]):
                 continue
             named = {"ws": self._eyes.rights.path_of(placement[0]), "name": placement[1]}
             found += [
-                {"object": stage.object, "placement": named, **_at(stage, key)}
-                for stage in self._feed.placements.stages(placement)
+                {"object": _object(stage), "placement": named, **_at(stage, key)}
+                for stage in self._eyes.stages(self._user, placement)
             ]
         return found
+
+
+def _object(stage: Stage) -> dict[str, str]:
+    """Return what a stage is about; whoever may write summaries wrote that."""
+    return {name: text(stage.object[name]) for name in _IDENTITY if name in stage.object}
 
 
 def _at(stage: Stage, key: tuple[str, str]) -> dict[str, Any]:
@@ -222,7 +232,7 @@ def _at(stage: Stage, key: tuple[str, str]) -> dict[str, Any]:
 
 def _stage(stage: Stage) -> dict[str, Any]:
     return {
-        "object": {text(key): text(value) for key, value in stage.object.items()},
+        "object": _object(stage),
         "wanted": stage.wanted,
         "delivered": stage.delivered,
         "reported": stage.reported,

@@ -21,6 +21,10 @@ from tests.kit.chain.console_objects import (
 )
 
 EDGES, PLACED, SLICES = "synctargets", "edgeplacements", "singleplacementslices"
+SUMMARIES = "statussummaries"
+# As nobody but a tenant would write one by hand.
+HOSTILE = {"resource": "x" * 1_000_000, "name": "\u202eevil\n" * 50_000, "y" * 1_000_000: "z"}
+HOSTILE |= {f"member-{number}": "x" for number in range(5_000)}
 
 
 def fleet(town: Town, user: Any = ALICE, **view: Any) -> FleetView:
@@ -153,7 +157,7 @@ def placed() -> Town:
             detail("inv", "edge-2"),
         )
     )
-    town.grant(ALICE, "work", PLACED, SLICES)
+    town.grant(ALICE, "work", PLACED, SLICES, SUMMARIES)
     return town
 
 
@@ -179,7 +183,7 @@ def test_a_placement_shows_its_objects_and_how_it_fares_at_each_destination() ->
 
 def test_of_destinations_in_somebody_elses_inventory_only_the_name_is_shown() -> None:
     town = placed()
-    town.grant(BOB, "work", PLACED, SLICES)
+    town.grant(BOB, "work", PLACED, SLICES, SUMMARIES)
     shown = PlacementView(town.feed, town.eyes, BOB, {"ws": "root:work", "name": "web"}).content()
     assert shown["rows"][0] == {
         "ws": "?",
@@ -192,6 +196,34 @@ def test_of_destinations_in_somebody_elses_inventory_only_the_name_is_shown() ->
     assert shown["keys"] == []
     view = {"ws": "root:work", "name": "web", "q": "region=north"}
     assert PlacementView(town.feed, town.eyes, BOB, view).content()["rows"] == []
+
+
+def test_who_may_not_read_slices_or_summaries_learns_nothing_of_them() -> None:
+    town = placed()
+    view = {"ws": "root:work", "name": "web"}
+    town.grant(BOB, "work", PLACED)
+    town.grant(BOB, "inv", EDGES)
+    shown = PlacementView(town.feed, town.eyes, BOB, view).content()
+    assert (shown["total"], shown["matching"], shown["keys"]) == (0, 0, [])
+    assert (shown["stages"], shown["problems"]) == ([], [])
+    assert fleet(town, BOB, q="placement:root:work/web").content()["matching"] == 0
+    edge = {"ws": "root:inv", "name": "edge-0"}
+    assert EdgeView(town.feed, town.eyes, BOB, edge).content()["objects"] == []
+    town.grant(BOB, "work", SLICES)
+    shown = PlacementView(town.feed, town.eyes, BOB, view).content()
+    assert (shown["total"], cells(shown)) == (3, [5, 5, 5])
+    assert {row["problem"] for row in shown["rows"]} == {""}
+    assert fleet(town, BOB, q="placement:root:work/web").content()["matching"] == 3
+
+
+def test_a_hostile_object_of_a_summary_is_sent_in_short_lines() -> None:
+    town = placed()
+    bad = {**summary("work", "web", "bad", detail("inv", "edge-0")), "object": HOSTILE}
+    town.feed.placements.put_summary(bad)
+    edge = EdgeView(town.feed, town.eyes, ALICE, {"ws": "root:inv", "name": "edge-0"})
+    assert len(orjson.dumps(edge.content())) < 4_000
+    whole = PlacementView(town.feed, town.eyes, ALICE, {"ws": "root:work", "name": "web"})
+    assert len(orjson.dumps(whole.content())) < 8_000
 
 
 def test_destinations_that_no_summary_names_are_unknown_while_more_may_be_unwell() -> None:

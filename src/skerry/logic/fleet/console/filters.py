@@ -33,10 +33,10 @@ _REASONS = ("Lost", "Held", "Refused", "Unhealthy", "Syncing", "NotJoined", "Rea
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Whose eyes: the edges somebody may see, and the placements, by workspace."""
+    """Whose eyes: the edges somebody may see, and where placements lead, by workspace."""
 
     edges: BitMap
-    may_see_placements: Callable[[ClusterName], bool]
+    may_see_destinations: Callable[[ClusterName], bool]
     # The cluster at the path of a workspace; empty where there is none.
     cluster_at: Callable[[str], ClusterName]
 
@@ -124,7 +124,7 @@ def _placement(value: str, index: EdgeIndex, sight: Sight) -> BitMap:
     path, _, name = value.rpartition("/")
     cluster = sight.cluster_at(path)
     # What may not be seen is not there.
-    if not cluster or not sight.may_see_placements(cluster):
+    if not cluster or not sight.may_see_destinations(cluster):
         return BitMap()
     return index.at_placement((cluster, name))
 

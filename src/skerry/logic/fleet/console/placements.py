@@ -6,7 +6,7 @@ say: they name the destinations that are not well first, up to a number, and cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -98,21 +98,26 @@ class PlacementIndex:
             self._stages.pop(placement, None)
         self.version += 1
 
-    def stages(self, placement: PlacementKey) -> list[Stage]:
-        """Return what became of each object of a placement, in the order of their names."""
-        known = self._stages.get(placement, {})
-        return [known[at] for at in sorted(known)]
+    def stages(
+        self, placement: PlacementKey, *, namespaced: bool = True, cluster_scoped: bool = True
+    ) -> list[Stage]:
+        """Return what became of each object of a placement, in the order of their names.
 
-    def states_at(self, placement: PlacementKey, edges: EdgeIndex) -> NDArray[np.uint8]:
-        """Return, by number of the edge, how the placement fares there; for its destinations."""
-        stages = self.stages(placement)
-        settled = bool(stages) and all(stage.complete for stage in stages)
-        states = np.full(len(edges.states), HEALTHY if settled else UNKNOWN, np.uint8)
-        for edge, fared in worst_by_edge(stages).items():
-            number = edges.number_of(edge)
-            if number is not None:
-                states[number] = fared.state
-        return states
+        Those with a namespace and those without are told by two kinds of summaries.
+        """
+        known = self._stages.get(placement, {})
+        return [known[at] for at in sorted(known) if (namespaced if at[0] else cluster_scoped)]
+
+
+def states_at(stages: Sequence[Stage], edges: EdgeIndex) -> NDArray[np.uint8]:
+    """Return, by number of the edge, how a placement fares there; for its destinations."""
+    settled = bool(stages) and all(stage.complete for stage in stages)
+    states = np.full(len(edges.states), HEALTHY if settled else UNKNOWN, np.uint8)
+    for edge, fared in worst_by_edge(stages).items():
+        number = edges.number_of(edge)
+        if number is not None:
+            states[number] = fared.state
+    return states
 
 
 def worst_by_edge(stages: Iterable[Stage]) -> dict[EdgeKey, Fared]:

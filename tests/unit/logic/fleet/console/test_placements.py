@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from skerry.logic.fleet.console.edges import STATES, EdgeIndex
-from skerry.logic.fleet.console.placements import PlacementIndex, placement_state, stage_of
+from skerry.logic.fleet.console.placements import (
+    PlacementIndex,
+    placement_state,
+    stage_of,
+    states_at,
+)
 from skerry.logic.fleet.overview.rows import PlacementRow, Status
 from tests.kit.chain.console_objects import detail, summary, sync_target
 
@@ -53,7 +58,7 @@ def test_the_worst_object_decides_and_a_summary_that_goes_decides_no_more() -> N
     index.put_summary(summary("w", "web", "good", detail("a", "one")))
     bad = summary("w", "web", "bad", detail("a", "one", "False", reason="Bad"))
     index.put_summary(bad)
-    assert STATES[index.states_at(("w", "web"), edges)[number]] == "unhealthy"
+    assert STATES[states_at(index.stages(("w", "web")), edges)[number]] == "unhealthy"
     index.remove_summary(bad)
-    assert STATES[index.states_at(("w", "web"), edges)[number]] == "healthy"
-    assert STATES[index.states_at(("w", "other"), edges)[number]] == "unknown"
+    assert STATES[states_at(index.stages(("w", "web")), edges)[number]] == "healthy"
+    assert STATES[states_at(index.stages(("w", "other")), edges)[number]] == "unknown"
