@@ -116,7 +116,13 @@ VIEWS = {
     f"placements/{SHOP}/web?explain=yes&edge={INVENTORY}/bari&object=deployments.apps/shop/web": (
         "[data-answer=explain]"
     ),
+    f"placements/{SHOP}/web/objects/deployments.apps/shop/web?edge={INVENTORY}/bari": (
+        "[data-answer=explain]"
+    ),
     f"edges/{INVENTORY}/oslo": "main h2",
+    f"edges/{INVENTORY}/oslo/events": "#events",
+    f"edges/{INVENTORY}/oslo/logs": "#logs",
+    f"edges/{INVENTORY}/oslo/exec": "main form",
     "whatif": "textarea",
     "rollouts": "main h1",
     "timeline": "main a",

@@ -96,11 +96,44 @@ def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
         "fleet?by=region",
         f"placements/{SHOP}/web?explain=yes&edge={INVENTORY}/bari",
         f"edges/{INVENTORY}/oslo",
+        f"edges/{INVENTORY}/oslo/events",
+        f"edges/{INVENTORY}/oslo/logs",
+        f"edges/{INVENTORY}/oslo/exec",
         f"timeline?about={SHOP}/web",
     ],
 )
 def test_a_view_with_something_in_it_passes_axe(signed_in: Tab, view: str) -> None:
     page = signed_in.open(view)
     signed_in.is_live()
-    expect(page.locator(".item, .step, table, .lane").first).to_be_visible()
+    expect(page.locator(".item, .step, table, .lane, .listed, .notice, form").first).to_be_visible()
     assert not problems(page)
+
+
+def test_an_edge_has_its_parts_and_a_key_opens_the_difference(signed_in: Tab) -> None:
+    page = signed_in.open(f"edges/{INVENTORY}/oslo")
+    parts = page.get_by_role("navigation", name="Parts of the edge")
+    expect(parts.get_by_role("link", name="Objects")).to_have_attribute("aria-current", "page")
+    expect(page.get_by_role("region", name="Table of objects")).to_be_visible()
+    page.keyboard.press("d")
+    expect(page.get_by_role("heading", name="Delivered and wanted")).to_be_visible()
+    parts.get_by_role("link", name="Events").click()
+    expect(page).to_have_url(re.compile(f"edges/{INVENTORY}/oslo/events$"))
+    expect(page.get_by_role("heading", name="Events", exact=True)).to_be_visible()
+    parts.get_by_role("link", name="Logs").click()
+    page.get_by_role("main").get_by_role("link", name="deployments.apps web").click()
+    # Nobody answers for this edge, and that is said in a sentence.
+    expect(page.get_by_role("alert")).to_contain_text("tunnel")
+    page.get_by_role("button", name="Previous").click()
+    expect(page).to_have_url(re.compile("previous=yes"))
+    expect(page.get_by_role("heading", name="before it last started")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(page).to_have_url(re.compile(f"edges/{INVENTORY}/oslo$"))
+
+
+def test_the_search_opens_what_it_finds_of_every_kind(signed_in: Tab) -> None:
+    page = signed_in.open("fleet")
+    signed_in.is_live()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("inventory")
+    page.get_by_role("option", name="workspace inventory").click()
+    expect(page.get_by_role("heading", level=2, name=INVENTORY)).to_be_visible()

@@ -15,6 +15,7 @@ from skerry.app.console_access import HubAccess
 from skerry.app.console_credential import HeldCredential, credential_of, person
 from skerry.app.console_decisions import ConsoleDecisions
 from skerry.app.console_desk import console_desk
+from skerry.app.console_events import ConsoleEvents
 from skerry.app.console_feed import feeding, run_feed
 from skerry.app.console_oidc import console_issuer, kept_credential
 from skerry.app.console_past import PastReader
@@ -209,7 +210,8 @@ def questions_of(hub: HubAccess, viewer: Viewer) -> dict[str, Answering]:
         return int((await hub.facts())["revision"])
 
     asked = ConsoleQuestions(viewer, revision)
-    return asked.by_kind() | ConsoleDecisions(viewer).by_kind()
+    decided, recorded = ConsoleDecisions(viewer), ConsoleEvents(viewer)
+    return asked.by_kind() | decided.by_kind() | recorded.by_kind()
 
 
 def _described(session: Session) -> dict[str, str]:

@@ -3,12 +3,13 @@
 import { html } from "../ui.js";
 import { address, Link, navigate, requery } from "../router.js";
 import { useLive } from "../live.js";
-import { Failure, Loading } from "../notices.js";
+import { Empty, Failure, Loading } from "../notices.js";
 import { Age, Check, Mark } from "../marks.js";
 import { Conditions, Labels } from "../conditions.js";
 import { objectName } from "../format.js";
 import { objectWord } from "./whynot.js";
 import { Difference } from "../difference.js";
+import { Events } from "../events.js";
 import { Logs, podWord } from "../logs.js";
 import { Exec } from "../exec.js";
 import { useKey } from "../keys.js";
@@ -26,7 +27,7 @@ function difference(entry, edge) {
 function log(entry, edge) {
   const [ws, name] = edge;
   const word = entry.placement ? podWord(entry.object) : "";
-  return word && address(["edges", ws, name], { logs: word, from: entry.placement.ws });
+  return word && address(["edges", ws, name, "logs"], { logs: word, from: entry.placement.ws });
 }
 
 /** Return the address at which a command can be run in an object's pods; nothing of one that has none. */
@@ -49,12 +50,24 @@ function Objects({ objects, edge, location }) {
         ${log(entry, edge) && html` · <${Link} to=${log(entry, edge)} aria-label="log of ${objectName(entry.object)}">log<//> · <${Link} to=${exec(entry, edge)} aria-label="exec in ${objectName(entry.object)}">exec<//>`}</td></tr>`)}</tbody></table></div>`;
 }
 
+/** What an edge is looked at by; each has an address of its own. */
+const PARTS = [["objects", "Objects"], ["events", "Events"], ["logs", "Logs"], ["exec", "Exec"]];
+
+/** Whose log, while nobody is chosen. */
+function Workloads({ objects, edge }) {
+  const found = (objects ?? []).filter((entry) => log(entry, edge));
+  if (!found.length) return html`<${Empty} title="No workloads">Nothing that has pods is placed here by a placement that you may see.<//>`;
+  return html`<section aria-labelledby="logs"><h2 id="logs">Whose log?</h2><ul class="listed">${found.map((entry, index) => html`<li key=${index}><${Link} to=${log(entry, edge)}><bdi>${objectName(entry.object)}</bdi><//> <span class="quiet"><bdi>${entry.placement.ws}</bdi></span></li>`)}</ul></section>`;
+}
+
 export function Edge({ rest, query }) {
   const [ws, name] = rest;
   const live = useLive("edge", { ws, name });
   const { data, error } = live;
   const first = data?.objects?.map((entry) => log(entry, rest)).find(Boolean);
   const running = data?.objects?.map((entry) => exec(entry, rest)).find(Boolean);
+  const differing = data?.objects?.find((entry) => entry.placement && entry.healthy !== true) ?? data?.objects?.find((entry) => entry.placement);
+  useKey("diff", "d", "Difference of the first object that is not well", () => differing && navigate(difference(differing, rest)));
   useKey("exec", "e", "Run a command in the first workload", () => running && navigate(running));
   useKey("logs", "l", "Log of the first workload", () => first && navigate(first));
   if (error && !data) return html`<h1><bdi>${name}</bdi></h1><${Failure} status=${error} onRetry=${live.retry} />`;
@@ -63,6 +76,10 @@ export function Edge({ rest, query }) {
   // Whoever asks in another workspace than the inventory calls the edge by its path.
   const from = query.get("from") || ws;
   const called = from === ws ? name : `${ws}:${name}`;
+  const part = PARTS.some(([key]) => key === rest[2]) ? rest[2] : "objects";
+  const word = query.get("logs") ?? "";
+  const place = (own) => address(["edges", ws, name, ...(own === "objects" ? [] : [own])]);
+  const leave = (own) => navigate(place(own));
   return html`
     <h1>Edge <bdi>${name}</bdi> <span class="quiet"><bdi>${ws}</bdi></span></h1>
     <dl class="facts">
@@ -71,9 +88,11 @@ export function Edge({ rest, query }) {
       ${data.version && html`<dt>Kubernetes</dt><dd><bdi>${data.version}</bdi></dd>`}
       <dt>Labels</dt><dd><${Labels} labels=${data.labels} /></dd>
     </dl>
-    <section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${rest} location=${location} /></section>
+    <nav class="parts" aria-label="Parts of the edge"><ul>${PARTS.map(([key, title]) => html`<li key=${key}><${Link} to=${place(key)} aria-current=${key === part ? "page" : undefined}>${title}<//></li>`)}</ul></nav>
+    ${part === "objects" && html`<section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${rest} location=${location} /></section>`}
     ${query.get("diff") && html`<${Difference} key=${query.get("diff")} ws=${query.get("from") ?? ""} object=${query.get("diff")} edge=${`${ws}/${name}`} onClose=${() => requery({ diff: "", from: "" }, { replace: false })} />`}
-    ${query.get("logs") && html`<${Logs} key=${query.get("logs")} ws=${from} edge=${called} word=${query.get("logs")} onClose=${() => requery({ logs: "", from: "" }, { replace: false })} />`}
-    ${rest[2] === "exec" && html`<${Exec} ws=${from} edge=${called} query=${query} />`}
+    ${word ? html`<${Logs} key=${word} ws=${from} edge=${called} word=${word} previous=${query.get("previous") === "yes"} onClose=${() => leave(part === "logs" ? "objects" : part)} />` : part === "logs" && html`<${Workloads} objects=${data.objects} edge=${rest} />`}
+    ${part === "events" && html`<${Events} ws=${ws} name=${name} />`}
+    ${part === "exec" && html`<${Exec} ws=${from} edge=${called} query=${query} />`}
     <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
 }

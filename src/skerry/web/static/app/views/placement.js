@@ -44,11 +44,14 @@ export function Placement({ rest, query }) {
   const { data, error } = live;
   const onWindow = useCallback((from, to) => setRange((known) => (known[0] === from && known[1] === to ? known : [from, to])), []);
   const lookup = useCallback((index) => ask("cell", { q, by, index, placement: { ws, name } }), [q, by, ws, name]);
-  const asking = query.has("explain");
+  // One object of it has an address of its own: .../objects/RESOURCE/NAMESPACE/NAME.
+  const object = rest[2] === "objects" ? rest.slice(3).join("/") : "";
+  const words = useMemo(() => (object ? new URLSearchParams({ ...Object.fromEntries(query), object, explain: "yes" }) : query), [object, query]);
+  const asking = words.has("explain");
   const drawn = query.get("show") === "graph";
   const why = () => requery({ explain: "yes" }, { replace: false });
   useKey("explain", "x", "Why is something not there?", why);
-  const whyNot = asking && html`<${WhyNot} ws=${ws} name=${name} query=${query} stages=${data?.stages ?? []} rows=${data?.rows ?? []} />`;
+  const whyNot = asking && html`<${WhyNot} key=${object} ws=${ws} name=${name} query=${words} stages=${data?.stages ?? []} rows=${data?.rows ?? []} />`;
   if (!data) return html`<h1><bdi>${name}</bdi></h1>${error ? html`<${Failure} status=${error} onRetry=${live.retry} />` : html`<${Loading} what="the placement" />`}${whyNot}`;
   const matching = data.matching ?? data.cells?.length ?? 0;
   const stale = connection.value !== "live";

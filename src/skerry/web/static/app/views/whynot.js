@@ -2,7 +2,7 @@
 // it, with the smallest edit that would change the answer.
 
 import { html, useLayoutEffect, useRef, useState } from "../ui.js";
-import { address, Link, requery } from "../router.js";
+import { address, Link, navigate } from "../router.js";
 import { useAnswer } from "../live.js";
 import { Failure, Loading } from "../notices.js";
 import { Check } from "../marks.js";
@@ -64,9 +64,11 @@ export function WhyNot({ ws, name, query, stages, rows }) {
   useLayoutEffect(() => {
     if (!edge && !object) place.current.focus();
   }, []);
+  // To the placement's own address: that of one object would go on asking about the object.
+  const asks = (words) => navigate(address(["placements", ws, name], { ...Object.fromEntries(query), ...words }));
   const submitted = (event) => {
     event.preventDefault();
-    requery({ ...draft, explain: "yes" }, { replace: false });
+    asks({ ...draft, explain: "yes" });
   };
   return html`<section class="whynot" aria-labelledby="why"><h2 id="why">Why not?</h2>
     <form class="toolbar" onSubmit=${submitted}>
@@ -76,7 +78,7 @@ export function WhyNot({ ws, name, query, stages, rows }) {
       <label>Location <input ref=${place} list="known-edges" value=${draft.edge} placeholder="name, or WORKSPACE/NAME" autocomplete="off" onInput=${(event) => setDraft({ ...draft, edge: event.target.value })} /></label>
       <datalist id="known-edges">${rows.filter(Boolean).slice(0, 50).map((row) => html`<option key=${row.ws + row.name} value=${row.name}></option>`)}</datalist>
       <button type="submit" class="primary">Explain</button>
-      <button type="button" onClick=${() => requery({ explain: "", edge: "", object: "" }, { replace: false })}>Close</button>
+      <button type="button" onClick=${() => asks({ explain: "", edge: "", object: "" })}>Close</button>
     </form>
     ${answer.error && html`<${Failure} status=${answer.error} />`}
     ${answer.asking && !answer.data && html`<${Loading} what="the explanation" />`}
