@@ -38,6 +38,8 @@ Given = Mapping[str, Any]
 Answering = Callable[[User, Given], Awaitable[Mapping[str, Any]]]
 
 MAX_DOCUMENTS = 50
+# Each is some 1.4 kB and a look into a mailbox; a page shows fifty.
+MAX_PAIRS = 500
 SECRETS = GroupResource("", "secrets")
 _MANAGER = WriteOptions(field_manager="skerry-console")
 _DIVIDER = re.compile(r"^---[ \t]*$", re.M)
@@ -90,6 +92,7 @@ class ConsoleQuestions:
             required_text(given, "name"),
             optional_text(given, "edge"),
             optional_text(given, "object"),
+            MAX_PAIRS,
         )
         try:
             return (await explain(reader, question)).as_json()

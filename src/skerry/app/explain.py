@@ -50,6 +50,9 @@ class Question:
     object: str = ""
     """``kind/namespace/name`` or ``kind/name``; empty means all."""
 
+    max_pairs: int | None = None
+    """How many pairs of an object and a Location are gone into; of more nothing is read."""
+
 
 async def explain(hub: HubReader, question: Question) -> Answer:
     """Explain a placement of the workspace."""
@@ -110,6 +113,7 @@ class _Asking:
         paths = {**await hub.paths([self._ref.cluster]), **inventory.paths()}
         chosen = inventory.named(question.location, paths)
         asked = await hub.subjects(types, question.object)
+        self._check_pairs(len(chosen), len(asked))
         subjects = await self._with_defined(types, asked) if question.object else asked
         standing = await hub.standing(self._ref)
         near = self._destinations(inventory, chosen)
@@ -141,6 +145,14 @@ class _Asking:
             facts = replace(facts, locations=_still(inventory, chosen))
             found = answer(facts, every_pair=bool(question.object or question.location))
         return found if subjects is asked else found.about({each.item for each in asked})
+
+    def _check_pairs(self, locations: int, objects: int) -> None:
+        limit, found = self._question.max_pairs, locations * max(1, objects)
+        if limit is not None and found > limit:
+            raise Unanswered(
+                f"{found:,} pairs of an object and a Location would be explained, at most "
+                f"{limit:,} at once: name a Location, or an object, or both"
+            )
 
     async def _sent(self, standing: Standing) -> dict[str, Sent]:
         """Return what destinations are sent, by SyncTarget UID; nothing without a Rollout."""

@@ -44,6 +44,8 @@ from skerry.web.terminals import Audit, Terminals
 _MAX_QUEUED_BYTES = 256 * 1024
 # How often the credential of an open tab is asked about; as long as tokens are remembered.
 _CHECK_SECONDS = 10.0
+# An edit of ten objects that reach ten thousand edges each; no page shows more.
+MAX_ANSWER_BYTES = 16_000_000
 # Questions of one tab that are being answered at once.
 _MAX_QUESTIONS = 8
 # A person who types and scrolls sends some ten frames a second; who sends more is made to wait.
@@ -217,7 +219,13 @@ class Tab:
         code = 200
         try:
             answer = await self._desk.question(frame.kind)(user, frame.given)
-            self._say({"id": frame.id, "set": answer})
+            text = _text({"id": frame.id, "set": answer})
+            if len(text) > MAX_ANSWER_BYTES:
+                raise BadRequest(
+                    f"the answer would be of {len(text) // 1_000_000} MB, at most "
+                    f"{MAX_ANSWER_BYTES // 1_000_000} are sent: ask about less at once"
+                )
+            self._socket.send_text(text)
         except ApiError as error:
             code = error.code
             self._refuse(frame.id, error)
@@ -277,4 +285,8 @@ class Tab:
         self._say({"id": number, "error": error.status()})
 
     def _say(self, frame: Mapping[str, Any]) -> None:
-        self._socket.send_text(orjson.dumps(frame, option=orjson.OPT_NON_STR_KEYS).decode())
+        self._socket.send_text(_text(frame))
+
+
+def _text(frame: Mapping[str, Any]) -> str:
+    return orjson.dumps(frame, option=orjson.OPT_NON_STR_KEYS).decode()

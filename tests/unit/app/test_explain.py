@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -197,3 +198,15 @@ async def _cut(hub: HubReader, number: int, *items: RevisionItem) -> None:
     cut = Cut(number, number)
     for obj in revision_objects(SliceOwner("p", "u"), Manifest(items, Inputs("00")), cut):
         await hub.own.create(PLACEMENT_REVISIONS, obj)
+
+
+@virtual
+async def test_more_pairs_than_are_wanted_are_refused_before_any_mailbox_is_read() -> None:
+    town = Town()
+    async with town.furnished() as hub:
+        everything = await explain(hub, Question("p"))
+        locations, objects = len(everything.locations), len(everything.objects)
+        whole = Question("p", max_pairs=locations * objects)
+        assert (await explain(hub, whole)).as_json() == everything.as_json()
+        with pytest.raises(Unanswered, match="name a Location, or an object, or both"):
+            await explain(hub, replace(whole, max_pairs=locations * objects - 1))

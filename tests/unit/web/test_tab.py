@@ -20,7 +20,7 @@ from skerry.server.user import User
 from skerry.web.desk import Desk, Subscription, members_patch
 from skerry.web.pace import Pace
 from skerry.web.sessions import Sessions
-from skerry.web.tab import Tab
+from skerry.web.tab import MAX_ANSWER_BYTES, Tab
 from skerry.web.terminal import TabTerminal
 
 ALICE = User("alice")
@@ -239,6 +239,19 @@ async def test_a_question_has_one_answer_and_subscriptions_are_bounded() -> None
 
     await run(place, play)
     assert place.audited[-1] == ("watch", "counter", "alice", 400)
+
+
+@pytest.mark.looptime
+async def test_an_answer_that_no_page_can_show_is_refused_in_a_sentence() -> None:
+    place = Place()
+
+    async def play() -> None:
+        place.line.say({"id": 7, "ask": "double", "with": {"n": "x" * (MAX_ANSWER_BYTES // 2)}})
+        error = (await place.line.frames.get())["error"]
+        assert "the answer would be of 16 MB" in error["message"]
+
+    await run(place, play)
+    assert place.audited == [("get", "double", "alice", 400)]
 
 
 @pytest.mark.looptime
