@@ -520,7 +520,7 @@ async def asked_of(hub: Hub, random: Random) -> int:
 
 @pytest.mark.parametrize("seed", _FEW)
 @virtual
-async def test_what_a_request_is_told_is_what_the_scheduler_then_does(seed: int) -> None:
+async def test_what_a_request_is_shown_is_what_the_scheduler_then_does(seed: int) -> None:
     hub, random = Hub(seed), Random(seed)
     async with hub.running("imw", "shop"), hub.controlled(SCHEDULER):
         await guard(hub, SHOP, budgets=[{"of": "DestinationsRemoved", "max": 0}])

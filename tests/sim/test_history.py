@@ -302,8 +302,8 @@ async def test_a_tenant_hears_of_those_who_act_on_what_it_sees_and_of_nobody_els
         await asyncio.sleep(2)
         heard = {}
         for ref, records in (await recorded(hub)).items():
-            told = str(records)
-            heard[ref.cluster] = {who for who in ("ann", "bob", "carol") if f"'{who}'" in told}
+            text = str(records)
+            heard[ref.cluster] = {who for who in ("ann", "bob", "carol") if f"'{who}'" in text}
         cluster = {name: (await hub.at("root").get(WORKSPACES, name))["spec"]["cluster"]
                    for name in "ab"}  # fmt: skip
         assert heard == {cluster["a"]: {"ann", "carol"}, cluster["b"]: {"bob", "carol"}}

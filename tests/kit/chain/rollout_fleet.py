@@ -13,7 +13,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from skerry.logic.fleet.rollout.advance import View, advance
+from skerry.logic.fleet.rollout.advance import advance
 from skerry.logic.fleet.rollout.assign import Assignment, assign, in_flight
 from skerry.logic.fleet.rollout.clocks import Elapsed
 from skerry.logic.fleet.rollout.judging import Judging, Seen
@@ -32,6 +32,7 @@ from skerry.logic.fleet.rollout.state import (
     written_verdicts,
 )
 from skerry.logic.fleet.rollout.verdict import Evidence
+from skerry.logic.fleet.rollout.view import View
 from skerry.logic.fleet.rollout.waves import Place
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 from skerry.logic.fleet.console.view import text
 from skerry.logic.fleet.overview.rows import row_key
-from skerry.logic.fleet.rollout.advance import UNDER_WAY
 from skerry.logic.fleet.rollout.spec import Portion, read_spec
 from skerry.logic.fleet.rollout.state import state_of, verdicts_of
+from skerry.logic.fleet.rollout.view import UNDER_WAY
 
 _MAX_CONDITIONS: Final = 32
 _MAX_ROWS: Final = 500

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
-from skerry.logic.fleet.rollout.advance import AT_REST, View
 from skerry.logic.fleet.rollout.spec import Pace, Portion
 from skerry.logic.fleet.rollout.state import (
     AWAITING,
@@ -37,6 +36,7 @@ from skerry.logic.fleet.rollout.state import (
     Situation,
     State,
 )
+from skerry.logic.fleet.rollout.view import AT_REST, View
 from skerry.logic.fleet.rollout.waves import Place, has_passed, opened, ordered
 
 _GATED = (PROGRESSING, SOAKING, AWAITING)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from skerry.logic.fleet.rollout.advance import AT_REST, UNDER_WAY, View
 from skerry.logic.fleet.rollout.assign import Assignment, in_flight
 from skerry.logic.fleet.rollout.state import (
     AWAITING,
@@ -20,6 +19,7 @@ from skerry.logic.fleet.rollout.state import (
     SOAKING,
     Situation,
 )
+from skerry.logic.fleet.rollout.view import AT_REST, UNDER_WAY, View
 from skerry.logic.machinery.conditions import condition
 
 VALID: Final = "Valid"

@@ -14,10 +14,10 @@ from typing import Any
 from pyroaring import BitMap
 
 from skerry.api.edge import CUT
-from skerry.logic.fleet.rollout.advance import UNDER_WAY
 from skerry.logic.fleet.rollout.assign import groups_of
 from skerry.logic.fleet.rollout.spec import RolloutSpec, Wave
 from skerry.logic.fleet.rollout.state import SETTLING, State
+from skerry.logic.fleet.rollout.view import UNDER_WAY
 from skerry.logic.fleet.rollout.waves import Place, opened, selects
 
 # Destinations of a wave that are named.

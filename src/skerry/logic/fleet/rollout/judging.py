@@ -25,7 +25,6 @@ from typing import Any, Final, NamedTuple
 
 from pyroaring import BitMap
 
-from skerry.logic.fleet.rollout.advance import AT_REST
 from skerry.logic.fleet.rollout.spec import RolloutSpec
 from skerry.logic.fleet.rollout.state import ROLLING_BACK, SETTLING, State, Verdicts
 from skerry.logic.fleet.rollout.verdict import (
@@ -39,6 +38,7 @@ from skerry.logic.fleet.rollout.verdict import (
     Verdict,
     judge,
 )
+from skerry.logic.fleet.rollout.view import AT_REST
 
 # Of those that are Bad, as many as the status names.
 _MAX_FAILURES: Final = 5

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyroaring import BitMap
 
-from skerry.logic.fleet.rollout.advance import View
 from skerry.logic.fleet.rollout.state import OPEN, Gate, State, Wishes
+from skerry.logic.fleet.rollout.view import View
 from tests.kit.chain.rollout_fleet import Edge, Fleet
 from tests.kit.sim.world import seeds_of
 
