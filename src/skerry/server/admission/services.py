@@ -47,7 +47,7 @@ class ServiceAllocation:
         else:
             await self._fill(operation, cluster, held)
             wanted = _held(operation.obj)
-        for claim in sorted(wanted - held):
+        for claim in sorted(wanted - held - _moved(operation.obj, old)):
             await self._claim(operation, cluster, claim)
         for claim in sorted(held - wanted):
             operation.writes.append(Write(_key(cluster, claim), None))
@@ -106,7 +106,7 @@ class ServiceAllocation:
         if kind == "ip" and ipaddress.ip_address(number) not in self._network:
             detail = f"failed to allocate IP {number}: the provided IP ({number}) is not in the "
             detail += f"valid range. The range of valid IPs is {self._network}"
-            raise self._invalid(operation, "spec.clusterIPs", number, detail)
+            raise self._unallocated(operation, detail)
         if kind == "port" and not _FIRST_PORT <= int(number) <= _LAST_PORT:
             detail = "provided port is not in the valid range. The range of valid ports is "
             detail += f"{_FIRST_PORT}-{_LAST_PORT}"
@@ -114,13 +114,18 @@ class ServiceAllocation:
         if await self._store.get(key) is not None:
             if kind == "ip":
                 detail = f"failed to allocate IP {number}: provided IP is already allocated"
-                raise self._invalid(operation, "spec.clusterIPs", number, detail)
+                raise self._unallocated(operation, detail)
             detail = "provided port is already allocated"
             raise self._invalid(operation, "spec.ports[0].nodePort", int(number), detail)
         operation.writes.append(Write(key, b"1", expected=0))
 
     def _full(self, operation: Operation, field: str, detail: str) -> Invalid:
         return self._invalid(operation, field, "", f"failed to allocate: {detail}")
+
+    def _unallocated(self, operation: Operation, detail: str) -> Invalid:
+        return self._invalid(
+            operation, "spec.clusterIPs", operation.obj["spec"]["clusterIPs"], detail
+        )
 
     def _invalid(self, operation: Operation, field: str, value: object, detail: str) -> Invalid:
         name = operation.obj["metadata"].get("name", "")
@@ -138,6 +143,19 @@ def _held(obj: Object) -> set[str]:
     if spec.get("type") in _PORT_TYPES:
         claims |= {f"port/{p['nodePort']}" for p in spec.get("ports") or [] if p.get("nodePort")}
     return claims
+
+
+def _moved(obj: Object, old: Object) -> set[str]:
+    """Return the claim on a first address that replaces another one.
+
+    It is not allocated: validation refuses the change, whether or not the address is free.
+    """
+    spec, former = obj.get("spec") or {}, old.get("spec") or {}
+    addresses, before = spec.get("clusterIPs") or [], former.get("clusterIPs") or []
+    external = "ExternalName" in (spec.get("type"), former.get("type"))
+    if external or not before or not addresses or addresses[0] == before[0]:
+        return set()
+    return {f"ip/{addresses[0]}"}
 
 
 def _is_address(text: object) -> bool:

@@ -45,9 +45,31 @@ async def test_an_address_asked_for_is_given_once_and_freed_with_its_service() -
         assert taken.status == 422
         assert "provided IP is already allocated" in taken.body["message"]
         outside = await server.create(SERVICES, service("b", clusterIP="192.0.2.1"))
-        assert "is not in the valid range" in outside.body["message"]
+        assert outside.body["message"] == (
+            'Service "b" is invalid: spec.clusterIPs: Invalid value: ["192.0.2.1"]: '
+            "failed to allocate IP 192.0.2.1: the provided IP (192.0.2.1) is not in the valid "
+            "range. The range of valid IPs is 10.96.0.0/16"
+        )
         await server.delete(f"{SERVICES}/a")
         assert (await server.create(SERVICES, service("b", clusterIP="10.96.0.10"))).status == 201
+
+
+@virtual
+async def test_an_address_may_not_change_be_the_new_one_free_or_not() -> None:
+    async with serving() as server:
+        await server.create(SERVICES, service("a", clusterIP="10.96.0.10"))
+        await server.create(SERVICES, service("b", clusterIP="10.96.0.11"))
+        for address in ("10.96.0.11", "10.96.0.12", "192.0.2.1"):
+            other = {"spec": {"clusterIP": address, "clusterIPs": [address]}}
+            refused = await server.patch(f"{SERVICES}/a", other)
+            assert (refused.status, refused.body["message"]) == (
+                422,
+                (
+                    'Service "a" is invalid: spec.clusterIPs[0]: Invalid value: '
+                    f'["{address}"]: may not change once set'
+                ),
+            )
+        assert (await server.create(SERVICES, service("c", clusterIP="10.96.0.12"))).status == 201
 
 
 @virtual
