@@ -24,6 +24,13 @@ def _creates_pod(operation: Operation) -> bool:
     return operation.verb == "CREATE" and operation.type == ("", "pods")
 
 
+def _updates_pod(operation: Operation) -> bool:
+    """Tell whether a pod itself is written anew, perhaps by somebody who knows no defaults."""
+    return (
+        operation.verb == "UPDATE" and operation.type == ("", "pods") and not operation.subresource
+    )
+
+
 class ServiceAccountAdmission:
     """Runs each pod under a service account and mounts that account's token."""
 
@@ -108,6 +115,8 @@ class PriorityAdmission:
         self._store = store
 
     async def admit(self, operation: Operation) -> None:
+        if _updates_pod(operation):
+            _keep_priority(operation)
         if not _creates_pod(operation):
             return
         spec = operation.obj["spec"]
@@ -152,13 +161,22 @@ def _forbidden(operation: Operation, why: str) -> Forbidden:
     return Forbidden.of("", "pods", operation.obj["metadata"].get("name", ""), why)
 
 
+def _keep_priority(operation: Operation) -> None:
+    """Fill in what was resolved when the pod was made, where an update leaves it out."""
+    before = (operation.old or {}).get("spec") or {}
+    spec = operation.obj["spec"]
+    for name in ("priority", "preemptionPolicy"):
+        if spec.get(name) is None and before.get(name) is not None:
+            spec[name] = before[name]
+
+
 class DefaultTolerations:
     """Lets a pod stay five minutes on a node that went away, unless it says otherwise."""
 
     TYPES: ClassVar = frozenset({("", "pods")})
 
     async def admit(self, operation: Operation) -> None:
-        if not _creates_pod(operation):
+        if not _creates_pod(operation) and not _updates_pod(operation):
             return
         tolerations = operation.obj["spec"].setdefault("tolerations", [])
         for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -23,7 +24,12 @@ from skerry.store.base import Write
 from skerry.store.memory import MemoryStore
 from tests.kit.machinery.objects import pod, resource
 from tests.kit.server.calls import call_of
+from tests.kit.server.harness import serving
+from tests.kit.server.objects import CORE
+from tests.kit.server.objects import pod as served_pod
+from tests.kit.sim.loop import virtual
 
+_PODS, _ACCOUNT = f"{CORE}/pods", f"{CORE}/serviceaccounts"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -115,8 +121,8 @@ async def test_a_mirror_of_a_pod_that_a_node_runs_by_itself_is_left_as_it_is() -
     assert "serviceAccountName" not in await admitted(await accounts(), annotations=notes)
 
 
-async def test_a_pod_that_is_there_is_left_as_it_is() -> None:
-    for rule in (await accounts("other"), await priorities(), DefaultTolerations()):
+async def test_a_pod_that_is_there_gets_no_other_account_and_no_other_priority() -> None:
+    for rule in (await accounts("other"), await priorities()):
         assert await admitted(rule, verb="UPDATE") == pod()["spec"]
 
 
@@ -220,3 +226,30 @@ async def test_a_pod_tolerates_both_taints_once_and_keeps_what_it_said(own: list
         assert [each["tolerationSeconds"] for each in added if each["key"] == key] == (
             [] if said else [300]
         )
+
+
+# -- updates -------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_a_pod_put_without_what_admission_filled_in_keeps_it() -> None:
+    async with serving() as server:
+        await server.create(_ACCOUNT, {"metadata": {"name": "default"}})
+        made = (await server.create(_PODS, served_pod("p"))).body
+        sent = copy.deepcopy(made)
+        for name in ("priority", "preemptionPolicy", "tolerations"):
+            del sent["spec"][name]
+        sent["metadata"]["labels"] = {"a": "b"}
+        put = await server.put(f"{_PODS}/p", sent)
+        assert put.status == 200, put.body
+        assert put.body["spec"] == made["spec"]
+
+
+@virtual
+async def test_a_priority_that_an_update_names_is_not_overwritten() -> None:
+    async with serving() as server:
+        await server.create(_ACCOUNT, {"metadata": {"name": "default"}})
+        await server.create(_PODS, served_pod("p"))
+        refused = await server.patch(f"{_PODS}/p", {"spec": {"priority": 7}})
+        assert refused.status == 422
+        assert "spec.priority" in refused.body["message"]
