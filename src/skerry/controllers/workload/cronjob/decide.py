@@ -107,10 +107,15 @@ def _tidy(step: _Step) -> None:
 
 
 def _start_due(step: _Step, schedule: Schedule) -> None:
-    due = _latest_due(step, schedule)
     following = schedule.after(step.now)
-    if following is not None:
-        step.again = (following - step.now).total_seconds() + _SLACK_SECONDS
+    if following is None:
+        # Kubernetes' own reason: to it the times that never come are all the same one.
+        why = "time difference between two schedules is less than 1 second"
+        text = f"invalid schedule: {step.spec['schedule']} : {why}"
+        step.record_event("InvalidSchedule", text, warning=True)
+        return
+    step.again = (following - step.now).total_seconds() + _SLACK_SECONDS
+    due = _latest_due(step, schedule)
     if due is None:
         return
     deadline = step.spec.get("startingDeadlineSeconds")

@@ -56,6 +56,20 @@ class TestCronJob:
             "UnparseableSchedule"
         ]
 
+    def test_a_schedule_that_never_comes_is_reported(self) -> None:
+        plan = cronjob.decide(ObservedCronJob(self.cron(schedule="59 23 31 2 *"), ()), NOW)
+        assert [(each.type, each.reason, each.message) for each in plan.announcements] == [
+            (
+                "Warning",
+                "InvalidSchedule",
+                (
+                    "invalid schedule: 59 23 31 2 * : "
+                    "time difference between two schedules is less than 1 second"
+                ),
+            )
+        ]
+        assert plan.look_again_seconds is None
+
     def job(self, name: str, condition: str = "", *, ours: bool = True) -> Object:
         scheduled = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T11:50:00Z"}
         return {
