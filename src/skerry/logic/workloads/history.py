@@ -115,6 +115,9 @@ def _created(owner: Object, kind: str, data: Object, number: int) -> History:
         "data": _written(data),
         "revision": number,
     }
+    if annotations := metadata.get("annotations"):
+        # kubectl's rollout history shows the cause of the change from here.
+        revision["metadata"]["annotations"] = dict(annotations)
     return History(named, name, (Create(_target(revision), revision, reason="NewTemplate"),))
 
 

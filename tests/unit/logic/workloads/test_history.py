@@ -24,6 +24,16 @@ class TestHistory:
         assert creation.object["metadata"]["labels"][REVISION_LABEL] == first.hash
         assert revised(owner(), "DaemonSet", [creation.object]).actions == ()
 
+    def test_a_revision_has_the_annotations_that_its_owner_had_then(self) -> None:
+        made = owner()
+        made["metadata"]["annotations"] = {"kubernetes.io/change-cause": "kubectl apply"}
+        (creation,) = revised(made, "DaemonSet", []).actions
+        assert isinstance(creation, Create)
+        assert creation.object["metadata"]["annotations"] == made["metadata"]["annotations"]
+        (plain,) = revised(owner(), "DaemonSet", []).actions
+        assert isinstance(plain, Create)
+        assert "annotations" not in plain.object["metadata"]
+
     def test_revisions_are_written_as_kubernetes_controllers_write_them(self) -> None:
         made = owner()
         made["spec"]["template"] = {
