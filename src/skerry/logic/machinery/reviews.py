@@ -9,16 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from skerry.logic.machinery.patch.values import json_kind
+from skerry.logic.machinery.type_meta import NO_TYPE, no_object
 
 # The versions there are of either kind of review.
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:100"'
-_NO_TYPE: Final = "couldn't get version/kind; json parse error"
-_TYPE_META: Final = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-    'Kind string "json:\\"kind,omitempty\\"" }'
-)
 
 
 class ReviewError(Exception):
@@ -31,11 +26,10 @@ def type_of_review(answer: Any, group: str, review: str, version: str) -> tuple[
     *review* is the kind that was sent, at *version* of *group*; raises ``ReviewError`` for another.
     """
     if not isinstance(answer, dict):
-        why = f"json: cannot unmarshal {json_kind(answer)} into Go value of type {_TYPE_META}"
-        raise ReviewError(f"{_NO_TYPE}: {why}")
+        raise ReviewError(no_object(answer))
     given, kind = answer.get("apiVersion") or "", answer.get("kind") or ""
     if not isinstance(given, str) or not isinstance(kind, str):
-        raise ReviewError(_NO_TYPE)
+        raise ReviewError(NO_TYPE)
     wanted = f"{group}/{version}"
     known = [f"{group}/{each}" for each in REVIEW_VERSIONS]
     if (given or wanted) not in known or (kind or review) != review:

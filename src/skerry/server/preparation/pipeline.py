@@ -205,7 +205,7 @@ class Preparation:
         request = call.request
         lines: list[str] = []
         media = request.headers.get("content-type", "")
-        sent = decode_body(request.body, media, repeated=lines)
+        sent = decode_body(request.body, media, repeated=lines, kind=call.kind)
         repeated: Sequence[str] = ()
         if is_json(media):
             repeated = prepare.repeated_fields(request.body, sent, options)

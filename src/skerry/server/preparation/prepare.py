@@ -168,7 +168,7 @@ def sent_as(request: Request, kind: GroupVersionKind) -> Object:
 
     What the schema does not know is dropped, as decoding in Go would.
     """
-    obj = decode_options(request.body, request.headers.get("content-type", ""))
+    obj = decode_options(request.body, request.headers.get("content-type", ""), kind.kind)
     named = obj.get("kind") or kind.kind
     if named != kind.kind:
         raise BadRequest(f'{named} in version "{kind.version}" cannot be handled as a {kind.kind}')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from skerry.logic.machinery.decoding import (
 )
 from skerry.logic.machinery.decoding.limits import DEFAULT_LIMITS
 from skerry.logic.machinery.schema import duplicate_keys
+from skerry.logic.machinery.type_meta import NO_TYPE, no_object, unrecognized
 
 JSON = "application/json"
 _PLAIN_JSON = frozenset(("", JSON))
@@ -29,6 +29,7 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 # loop, and are never this large.
 _MAX_OPTIONS_BYTES = 256 * 1024
 OPTIONS_LIMITS = Limits(nodes=2000, depth=50)
+_NO_JSON = "error converting YAML to JSON"
 _WANTED = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
@@ -58,30 +59,41 @@ def decode_body(
     content_type: str,
     limits: Limits = DEFAULT_LIMITS,
     repeated: list[str] | None = None,
+    kind: str = "Object",
 ) -> Object:
-    """Return the object a create or update carries.
+    """Return the object a create or update carries, which is to be a *kind*.
 
     *repeated* is given a sentence for each key that YAML has twice in a mapping.
     """
-    if is_json(content_type):
-        found = parse_json(body, limits)
+    media = content_type if content_type in _PLAIN_JSON else media_type(content_type)
+    if media in _PLAIN_JSON or media in _YAML_TYPES:
+        try:
+            found = (
+                decode_json(body, limits)
+                if media in _PLAIN_JSON
+                else _json_or_yaml(body, limits, repeated)
+            )
+        except LimitExceeded as error:
+            raise _too_large(error) from error
+        except DecodeError as error:
+            why = f"{NO_TYPE if media in _PLAIN_JSON else _NO_JSON}: {error}"
+            raise BadRequest(unrecognized(kind, why, body)) from error
         # As in Go, null is an object of which nothing was said.
-        return {} if found is None else as_object(found)
-    media = media_type(content_type)
-    if media in _YAML_TYPES:
-        return as_object(parse_yaml(body, limits, repeated))
+        if found is not None and not isinstance(found, dict):
+            raise BadRequest(unrecognized(kind, no_object(found), body))
+        return found or {}
     if media == _PROTOBUF:
         return _parse_protobuf(body, limits)
     raise UnsupportedMediaType(_WANTED)
 
 
-def decode_options(body: bytes, content_type: str) -> Object:
+def decode_options(body: bytes, content_type: str, kind: str = "Object") -> Object:
     """Return the object that tells how something is to be done, or asks a question: a small one."""
     if len(body) > _MAX_OPTIONS_BYTES:
         raise RequestEntityTooLarge(
             f"Request entity too large: {len(body)} bytes: want at most {_MAX_OPTIONS_BYTES}"
         )
-    return decode_body(body, content_type, OPTIONS_LIMITS)
+    return decode_body(body, content_type, OPTIONS_LIMITS, kind=kind)
 
 
 def parse_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
@@ -99,21 +111,27 @@ def parse_json(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
 def parse_yaml(
     body: bytes, limits: Limits = DEFAULT_LIMITS, repeated: list[str] | None = None
 ) -> Any:
-    """Return what YAML *body* holds, as JSON would have it: string keys, no dates.
-
-    Programs send JSON, which is YAML too, and is read thirty times as fast.
-    """
-    if body.startswith(b"{"):
-        with contextlib.suppress(BadRequest):
-            found = parse_json(body, limits)
-            if repeated is None or not duplicate_keys(body, found):
-                return found
+    """Return what YAML *body* holds, as JSON would have it: string keys, no dates."""
     try:
-        return decode_yaml(body, limits, repeated)
+        return _json_or_yaml(body, limits, repeated)
     except LimitExceeded as error:
         raise _too_large(error) from error
     except DecodeError as error:
-        raise BadRequest(f"error converting YAML to JSON: {error}") from error
+        raise BadRequest(f"{_NO_JSON}: {error}") from error
+
+
+def _json_or_yaml(body: bytes, limits: Limits, repeated: list[str] | None) -> Any:
+    """Read YAML; programs send JSON, which is YAML too, and is read thirty times as fast."""
+    if body.startswith(b"{"):
+        try:
+            found = decode_json(body, limits)
+        except LimitExceeded:
+            raise
+        except DecodeError:
+            return decode_yaml(body, limits, repeated)
+        if repeated is None or not duplicate_keys(body, found):
+            return found
+    return decode_yaml(body, limits, repeated)
 
 
 def _parse_protobuf(body: bytes, limits: Limits) -> Object:

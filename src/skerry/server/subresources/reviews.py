@@ -31,7 +31,7 @@ def received(call: Call) -> Object:
     """Return the review a request carries; its answer is no Table, whoever asks."""
     request = call.request
     negotiate_without_tables(request.headers.get("accept", ""))
-    obj = decode_options(request.body, request.headers.get("content-type", ""))
+    obj = decode_options(request.body, request.headers.get("content-type", ""), call.kind)
     prepare.recognise(call, obj)
     prepare.conform(call, obj, write_options(request, "CreateOptions"))
     return obj

@@ -85,6 +85,15 @@ def test_what_is_no_object_is_a_bad_request(body: bytes, header: str, why: str) 
         decode_body(body, header)
 
 
+def test_what_cannot_be_read_is_shown_with_the_kind_it_should_be() -> None:
+    with pytest.raises(BadRequest) as refused:
+        decode_body(b"apiVersion: v1\nkind: Pod\nmetadata: {}", "", kind="Namespace")
+    text = str(refused.value)
+    head = "the object provided is unrecognized (must be of type Namespace): couldn't get "
+    assert text.startswith(f"{head}version/kind; json parse error: ")
+    assert text.endswith(" (61706956657273696f6e3a2076310a6b696e643a20506f640a6d65746164 ...)")
+
+
 @pytest.mark.parametrize(
     ("body", "header"),
     [
