@@ -38,9 +38,13 @@ _HISTORY_BYTES = 2000
 
 
 def content_hash(content: object, collisions: int | None = None) -> str:
-    """Return ten characters that name *content*, fit for a label; *collisions* tells two apart."""
+    """Return ten characters that name *content*, fit for a label; *collisions* tells two apart.
+
+    None and nobody has counted yet are the same: a first status that says 0 must not change the
+    name, or who has not seen what was made by it makes another one.
+    """
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    if collisions is not None:
+    if collisions:
         text += f"/{collisions}"
     digest = hashlib.sha256(text.encode()).digest()
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:10])

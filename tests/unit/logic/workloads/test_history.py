@@ -24,6 +24,13 @@ class TestHistory:
         assert creation.object["metadata"]["labels"][REVISION_LABEL] == first.hash
         assert revised(owner(), "DaemonSet", [creation.object]).actions == ()
 
+    def test_the_first_status_gives_a_template_no_other_revision(self) -> None:
+        reported = owner()
+        reported["status"] = {"collisionCount": 0}
+        assert revised(reported, "StatefulSet", []).name == revised(owner(), "StatefulSet", []).name
+        reported["status"] = {"collisionCount": 1}
+        assert revised(reported, "StatefulSet", []).name != revised(owner(), "StatefulSet", []).name
+
     def test_a_revision_has_the_annotations_that_its_owner_had_then(self) -> None:
         made = owner()
         made["metadata"]["annotations"] = {"kubernetes.io/change-cause": "kubectl apply"}
