@@ -17,8 +17,12 @@ from skerry.server.request.call import Call
 from skerry.server.request.info import RequestInfo, request_info
 from skerry.server.user import User
 from skerry.store.base import StoreError, Unavailable
-from tests.kit.server.harness import Everybody
+from tests.kit.server.harness import Everybody, serving
+from tests.kit.server.objects import definition, thing, version
+from tests.kit.sim.loop import virtual
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OLD = "/apis/example.org/v1beta1/namespaces/default/things"
 MAPS = "/api/v1/namespaces/default/configmaps"
 CATALOGUE = Catalogue(builtin_types())
 
@@ -235,3 +239,22 @@ async def test_discovery_that_is_forbidden_is_told_as_text_which_kubectl_shows()
     answer = await world.ask("GET", "/apis", accept=asked)
     assert (answer.status, answer.content_type) == (403, "text/plain")
     assert (await world.ask("GET", "/apis")).content_type == "application/json"
+
+
+@virtual
+@pytest.mark.parametrize("words", ["", "use something else"])
+async def test_every_request_at_a_deprecated_version_is_warned(words: str) -> None:
+    old = {**version("v1beta1", storage=False), "deprecated": True}
+    if words:
+        old["deprecationWarning"] = words
+    said = [f'299 - "{words or "example.org/v1beta1 Thing is deprecated"}"']
+    async with serving() as server:
+        await server.create(DEFINITIONS, definition(versions=[version("v1", storage=True), old]))
+        sent = {**thing("t", size=1), "apiVersion": "example.org/v1beta1"}
+        assert (await server.create(OLD, sent)).warnings == said
+        assert (await server.get(OLD)).warnings == said
+        assert (await server.get(f"{OLD}/t")).warnings == said
+        assert (await server.get(f"{OLD}/absent")).warnings == said
+        assert (await server.patch(f"{OLD}/t", {"spec": {"size": 2}})).warnings == said
+        assert (await server.get(OLD.replace("v1beta1", "v1"))).warnings == []
+        assert (await server.delete(f"{OLD}/t")).warnings == said

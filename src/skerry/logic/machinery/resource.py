@@ -117,6 +117,8 @@ class Resource:
     validate_status: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     # Warnings for the client (deprecated fields and the like), reported on create and update.
     warnings: Callable[[Object], Sequence[str]] = field(default=lambda _: ())
+    # What every request at this version is answered with: that it is deprecated.
+    deprecation: str = ""
     # Return what is wrong with a name, nothing when it will do.
     check_name: Callable[[str], Sequence[str]] = field(default=lambda _: ())
     # ``metadata.generation`` counts changes of everything but metadata and status.

@@ -118,7 +118,8 @@ def _resource(crd: Raw, version: Raw, definitions: Definitions | None) -> Resour
         validate_create=rules.create,
         validate_update=rules.update,
         validate_status=rules.update_status,
-        warnings=_warnings(version, info),
+        warnings=_warnings,
+        deprecation=_deprecation(version, info),
         check_name=names.dns1123_subdomain,
         columns=columns_of(version),
         selectable_fields=_selectable(version),
@@ -267,19 +268,18 @@ def _served_schema(raw: Raw, info: ResourceInfo, definitions: Definitions | None
     return Schema(published, definitions)
 
 
-def _warnings(version: Raw, info: ResourceInfo) -> Callable[[Object], Sequence[str]]:
-    """Warn of a deprecated version, in its own words if it has some, and of finalizers that
-    anybody could call so."""
-    deprecated: tuple[str, ...] = ()
-    if version.get("deprecated"):
-        given = text(version.get("deprecationWarning"))
-        deprecated = (given or f"{info.group}/{info.version} {info.kind} is deprecated",)
+def _warnings(obj: Object) -> Sequence[str]:
+    """Warn of finalizers that anybody could call so."""
+    finalizers = obj["metadata"].get("finalizers")
+    return finalizer_warnings(finalizers) if finalizers else ()
 
-    def warn(obj: Object) -> Sequence[str]:
-        finalizers = obj["metadata"].get("finalizers")
-        return (*deprecated, *finalizer_warnings(finalizers)) if finalizers else deprecated
 
-    return warn
+def _deprecation(version: Raw, info: ResourceInfo) -> str:
+    """Return the warning of a deprecated version, in its own words if it has some."""
+    if not version.get("deprecated"):
+        return ""
+    given = text(version.get("deprecationWarning"))
+    return given or f"{info.group}/{info.version} {info.kind} is deprecated"
 
 
 def _selectable(version: Raw) -> dict[str, Callable[[Object], str]]:

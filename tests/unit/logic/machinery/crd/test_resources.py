@@ -231,10 +231,8 @@ def test_each_served_version_is_a_resource_the_preferred_first() -> None:
     served_versions = resources_of(crd)
     assert [one.info.version for one in served_versions] == ["v2", "v1", "v1beta1"]
     assert {one.storage_version for one in served_versions} == {"v1"}
-    assert served_versions[2].warnings(cron()) == (
-        "stable.example.com/v1beta1 CronTab is deprecated",
-    )
-    assert served_versions[1].warnings(cron()) == ()
+    deprecated = "stable.example.com/v1beta1 CronTab is deprecated"
+    assert [one.deprecation for one in served_versions] == ["", "", deprecated]
 
 
 def test_equal_definitions_share_what_was_compiled() -> None:
