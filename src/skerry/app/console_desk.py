@@ -48,7 +48,7 @@ def console_desk(
 
     openings = _openings(feed, eyes, clock, past)
     answered = {**questions, "search": search, "cell": cell_of}
-    return Desk(openings, answered, programs, facts, eyes.rights.settled)
+    return Desk(openings, answered, programs, facts, eyes.rights.settled, eyes.version)
 
 
 def _openings(feed: Feed, eyes: Eyes, clock: Clock, past: ReadPast) -> dict[str, Opening]:

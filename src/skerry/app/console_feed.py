@@ -95,7 +95,7 @@ async def run_feed(feed: Feed, client: Client, ids: IdSource) -> None:
     waiting = set(feed.kinds)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(exports.run())
-        # Whose export is meant can be told only among all that there are.
+        # Which export is meant is known only among all that there are.
         await followed.wait_synced()
         while waiting:
             await appeared.wait()

@@ -46,6 +46,10 @@ async def _at_once(make: Callable[[], Any]) -> Any:
     return make()
 
 
+def _unchanging() -> object:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Everything a tab can be shown, and every question it may ask."""
@@ -56,6 +60,8 @@ class Desk:
     # What the hello says besides protocol and user.
     facts: Facts = _no_facts
     settled: Settled = _at_once
+    # Differs whenever somebody's rights may.
+    rights: Callable[[], object] = _unchanging
 
     def opening(self, kind: str) -> Opening:
         """Return what opens *kind*."""

@@ -21,6 +21,7 @@ from typing import Protocol
 from skerry.api.errors import Forbidden, TooManyRequests, Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.rate import RateLimit
 from skerry.server.user import User
 from skerry.web.session_files import (
     NONCE_BYTES,
@@ -39,6 +40,9 @@ CODE = timedelta(seconds=60)
 _SECRET_BYTES = 32
 _MAX_CODES_PER_USER, _MAX_CODES = 16, 4096
 _MAX_SESSIONS_PER_USER, _MAX_SESSIONS = 32, 10_000
+# A person who types and scrolls sends some ten frames a second; who sends more, in however many
+# tabs, is made to wait.
+_FRAMES_PER_SECOND, _FRAMES_BURST = 20, 100
 # No secret of ours is longer; the text of a stranger is not hashed to find that out.
 _MAX_SECRET_LENGTH = 64
 
@@ -117,6 +121,7 @@ class Sessions:
         self._noted = clock.monotonic()
         self._codes: dict[bytes, _Code] = {}
         self._sessions: dict[bytes, Session] = {}
+        self._rates: dict[str, RateLimit] = {}
         for record, used in kept.files.read() if kept is not None else ():
             session = self._asleep(record, used)
             self._sessions[session.digest] = session
@@ -213,6 +218,14 @@ class Sessions:
         self.end(session, reason)
         raise Unauthorized(f"the session has ended: {reason}")
 
+    def rate(self, session: Session) -> RateLimit:
+        """Return what bounds the frames of the user of *session*, whichever tab they are of."""
+        known = self._rates.get(session.user.principal)
+        if known is None:
+            known = RateLimit(per_second=_FRAMES_PER_SECOND, burst=_FRAMES_BURST)
+            self._rates[session.user.principal] = known
+        return known
+
     def use(self, session: Session) -> None:
         """Note that somebody does something in *session*."""
         session.used = self._clock.monotonic()
@@ -224,6 +237,9 @@ class Sessions:
         del self._sessions[session.digest]
         if self._kept is not None:
             self._kept.files.remove(session.id)
+        principals = {each.user.principal for each in self._sessions.values()}
+        if session.user.principal not in principals:
+            self._rates.pop(session.user.principal, None)
         for close in list(session.closing):
             close(reason)
         self._ended(session, reason)

@@ -48,8 +48,8 @@ _CHECK_SECONDS = 10.0
 MAX_ANSWER_BYTES = 16_000_000
 # Questions of one tab that are being answered at once.
 _MAX_QUESTIONS = 8
-# A person who types and scrolls sends some ten frames a second; who sends more is made to wait.
-_FRAMES_PER_SECOND, _FRAMES_BURST, _PAUSE_SECONDS = 20, 100, 0.1
+# Of who sent more frames than a person would (``sessions``).
+_PAUSE_SECONDS = 0.1
 # Of terminals: a page sends what is typed once for each time it draws, and notes what it has shown.
 _TERMINAL_FRAMES_PER_SECOND, _TERMINAL_FRAMES_BURST = 200, 400
 
@@ -87,7 +87,8 @@ class Tab:
         self._clock = clock
         self._audit = audit
         self._open: dict[int, _Open] = {}
-        self._frames = RateLimit(per_second=_FRAMES_PER_SECOND, burst=_FRAMES_BURST)
+        # What it took of the loop to make what was sent since the last turn.
+        self._spent = 0.0
         self._terminal_frames = RateLimit(
             per_second=_TERMINAL_FRAMES_PER_SECOND, burst=_TERMINAL_FRAMES_BURST
         )
@@ -98,6 +99,7 @@ class Tab:
     async def run(self) -> None:
         """Serve the tab until it is gone."""
         self._session.closing.add(self._end)
+        self._pace.tabs += 1
         hello = {"protocol": PROTOCOL, "user": self._session.user.name, **await self._desk.facts()}
         self._say({"hello": hello})
         try:
@@ -116,6 +118,7 @@ class Tab:
             self._socket.close()
         finally:
             self._session.closing.discard(self._end)
+            self._pace.tabs -= 1
             for each in self._open.values():
                 each.subscription.close()
 
@@ -133,7 +136,8 @@ class Tab:
                     frame = None
                     if not self._terminals.fail(error.id, error):
                         self._refuse(error.id, error)
-                rate = self._terminal_frames if isinstance(frame, TerminalFrame) else self._frames
+                of_terminal = isinstance(frame, TerminalFrame)
+                rate = self._terminal_frames if of_terminal else self._sessions.rate(self._session)
                 while not rate.allows(self._clock.monotonic()):
                     await self._clock.sleep(_PAUSE_SECONDS)
                 if not isinstance(frame, Shown | Size):
@@ -232,16 +236,29 @@ class Tab:
         self._audit("get", frame.kind, user, code)
 
     async def _pushing(self) -> None:
+        due, rights = 0.0, self._desk.rights()
         while True:
             await self._clock.sleep(self._pace.seconds)
+            before, rights = rights, self._desk.rights()
+            # Whatever it takes, nobody goes on seeing what they may no longer see.
+            if self._clock.monotonic() < due and rights == before:
+                continue
             if self._socket.queued_bytes <= _MAX_QUEUED_BYTES:
-                for number, each in list(self._open.items()):
-                    if each.user != self._session.user:
-                        await self._reopen(number, each)
-                    else:
-                        await self._send_changes(number, each)
+                await self._turn()
+            spent, self._spent = self._spent, 0.0
+            due = self._clock.monotonic() + self._pace.pause(spent)
             with contextlib.suppress(ConnectionError):
                 await self._socket.drain()
+
+    async def _turn(self) -> None:
+        """Send what has changed of everything that is looked at."""
+        for number, each in list(self._open.items()):
+            if each.user != self._session.user:
+                await self._reopen(number, each)
+            else:
+                await self._send_changes(number, each)
+            # Others are served between two views.
+            await asyncio.sleep(0)
 
     async def _send_changes(self, number: int, each: _Open, *, replaced: bool = False) -> None:
         """Send what has changed of a subscription since it was last sent.
@@ -253,7 +270,7 @@ class Tab:
         if each.sent is not None and version == each.version and not replaced:
             return
         try:
-            content = await settled(each.subscription.content)
+            content = await settled(lambda: self._made(each))
         except ApiError as error:
             # Rights that went, an object that is gone: the tab is notified once, and asks again.
             if self._open.get(number) is each:
@@ -272,6 +289,13 @@ class Tab:
             new = {"new": True} if replaced else {}
             self._say({"id": number, "rev": each.revision, "patch": patch, **new})
         each.sent = content
+
+    def _made(self, each: _Open) -> Mapping[str, Any]:
+        began = self._clock.monotonic()
+        try:
+            return each.subscription.content()
+        finally:
+            self._spent += self._clock.monotonic() - began
 
     async def _checking(self) -> None:
         """End with the session's credential, also when nobody does anything."""

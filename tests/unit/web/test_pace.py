@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from skerry.web.pace import LATE_SECONDS, USUAL_SECONDS, Pace
+from skerry.web.pace import LATE_SECONDS, MAX_SECONDS, USUAL_SECONDS, Pace
 
 
 @dataclass
@@ -41,3 +41,14 @@ async def test_the_pace_falls_when_the_loop_is_late_and_comes_back() -> None:
         await clock.pace.run()
     usual, late = USUAL_SECONDS, LATE_SECONDS
     assert clock.seen == [usual, usual, late, late, usual]
+
+
+def test_all_tabs_together_take_a_quarter_of_a_processor() -> None:
+    pace = Pace(LateClock([]))
+    pace.tabs = 1
+    assert pace.pause(0.01) == 0
+    pace.tabs = 100
+    # Each turn of ten milliseconds, a hundred such in four seconds.
+    assert pace.pause(0.01) == pytest.approx(4.0 - USUAL_SECONDS)
+    assert pace.pause(0.0) == 0
+    assert pace.pause(10.0) == MAX_SECONDS

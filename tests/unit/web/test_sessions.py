@@ -150,6 +150,21 @@ async def test_a_session_ends_when_its_user_may_no_longer_act_as_another() -> No
     assert list(place.sessions.all()) == []
 
 
+async def test_one_user_sends_so_many_frames_in_however_many_sessions() -> None:
+    place = Place()
+    _, first = place.sessions.begin(ALICE, Shown(), "")
+    _, second = place.sessions.begin(ALICE, Shown(), "")
+    _, other = place.sessions.begin(User("bob"), Shown(User("bob")), "")
+    rate = place.sessions.rate(first)
+    assert place.sessions.rate(second) is rate
+    assert place.sessions.rate(other) is not rate
+    place.sessions.end(first, "")
+    assert place.sessions.rate(second) is rate
+    place.sessions.end(second, "")
+    _, again = place.sessions.begin(ALICE, Shown(), "")
+    assert place.sessions.rate(again) is not rate
+
+
 async def test_one_user_has_a_bounded_number_of_codes_and_sessions() -> None:
     place = Place()
     for _ in range(16):

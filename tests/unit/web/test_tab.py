@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,12 +76,14 @@ class Counter:
     gone: bool = False
     closed: bool = False
     looked: int = 0
+    cost: Callable[[], None] = lambda: None
 
     def version(self) -> object:
         return self.value, self.gone
 
     def content(self) -> Mapping[str, Any]:
         self.looked += 1
+        self.cost()
         if self.gone:
             raise NotFound("it is gone")
         return {"value": self.value, "same": "always"}
@@ -99,6 +101,8 @@ class Place:
     line: Line = field(default_factory=Line)
     audited: list[tuple[str, str, str, int]] = field(default_factory=list)
     holds: Holds = field(default_factory=Holds)
+    clock: LoopClock = field(default_factory=LoopClock)
+    rights: int = 0
 
     async def opened(self, _: User, __: Mapping[str, Any]) -> Subscription:
         return self.counter
@@ -122,13 +126,14 @@ class Place:
         self.audited.append((verb, kind, user.name, code))
 
     def tab(self) -> Tab:
-        clock = LoopClock()
+        clock = self.clock
         sessions = Sessions(clock, SeededIds(1), lambda *_: None)
         self.sessions, (_, self.session) = sessions, sessions.begin(ALICE, self.holds, "")
         desk = Desk(
             {"counter": self.opened, "groups": self.grouped},
             {"double": self.doubled},
             {"typing": self.typing},
+            rights=lambda: self.rights,
         )
         socket = WebSocket(self.line)
         return Tab(socket, self.session, sessions, desk, Pace(clock), clock, self.audit)
@@ -264,6 +269,38 @@ async def test_the_end_of_the_session_ends_the_tab_with_a_reason() -> None:
         assert await place.line.frames.get() == {"bye": {"reason": "signed out"}}
         assert await place.line.frames.get() is None
         await running
+
+
+class Costly(LoopClock):
+    """A clock on which it takes time to make a view."""
+
+    behind: float = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.behind
+
+
+@pytest.mark.looptime
+async def test_a_costly_view_is_sent_seldom_and_at_once_when_rights_change() -> None:
+    place = Place(clock=Costly())
+    place.counter.cost = lambda: setattr(place.clock, "behind", place.clock.behind + 5)
+
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        place.line.say({"id": 1, "sub": "counter"})
+        await place.line.frames.get()
+        place.counter.value = 1
+        await place.line.frames.get()
+        began = loop.time()
+        place.counter.value = 2
+        assert (await place.line.frames.get())["patch"] == {"value": 2}
+        # The first sight and the first change took ten seconds, which are a quarter of forty.
+        assert 38 < loop.time() - began < 41
+        place.counter.value, place.rights = 3, 1
+        assert (await place.line.frames.get())["patch"] == {"value": 3}
+        assert loop.time() - began < 42
+
+    await run(place, play)
 
 
 @pytest.mark.looptime

@@ -103,7 +103,7 @@ class PlacementIndex:
     ) -> list[Stage]:
         """Return what became of each object of a placement, in the order of their names.
 
-        Those with a namespace and those without are told by two kinds of summaries.
+        Those with a namespace and those without are in two kinds of summaries.
         """
         known = self._stages.get(placement, {})
         return [known[at] for at in sorted(known) if (namespaced if at[0] else cluster_scoped)]
