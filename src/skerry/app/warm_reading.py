@@ -7,6 +7,7 @@ already is then looked at in the console's tables.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from skerry.api.edge import (
@@ -94,6 +95,9 @@ class WarmReader(HubReader):
         try:
             await may_list(await self._edge_view(), gvr)
         except Forbidden:
+            # Then those of the own workspace, which need not serve the kind, by who may list them.
+            with contextlib.suppress(NotFound):
+                await may_list(self.own, gvr)
             return await self.cluster()
         return ""
 

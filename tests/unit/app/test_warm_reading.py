@@ -146,15 +146,16 @@ async def test_a_placement_made_a_moment_ago_is_explained_before_the_console_has
 
 
 class Refusing:
-    """A way to the hub on which nobody may read one kind across workspaces."""
+    """A way to the hub on which nobody may read one kind across workspaces, or *anywhere*."""
 
-    def __init__(self, inner: Transport, resource: str) -> None:
+    def __init__(self, inner: Transport, resource: str, *, anywhere: bool = False) -> None:
         self._inner = inner
         self._resource = resource
+        self._where = "/" if anywhere else "/services/apiexport/"
         self.stream, self.close = inner.stream, inner.close
 
     async def request(self, method: str, path: str, *rest: Any) -> Answer:
-        if "/services/apiexport/" in path and path.endswith(f"/{self._resource}"):
+        if self._where in path and path.endswith(f"/{self._resource}"):
             raise Forbidden(f"you may not list {self._resource}")
         return await self._inner.request(method, path, *rest)
 
@@ -184,6 +185,21 @@ async def test_an_edit_says_nothing_of_placements_that_may_not_be_seen() -> None
             found = (await foresee(warm, [edit])).as_json()
             assert [each["placement"] for each in found["placements"]] == seen
             assert found == (await foresee(cold, [edit])).as_json()
+
+
+@pytest.mark.parametrize("resource", ["edgeplacements", "singleplacementslices"])
+@virtual
+async def test_who_may_not_list_a_kind_in_their_own_workspace_gets_no_answer(resource: str) -> None:
+    town = WarmTown()
+    async with town.warm():
+        refusing = Refusing(town.client.transport, resource, anywhere=True)
+        client = Client(refusing, clock=town.clock)
+        for reader in (
+            WarmReader(client, "root:wmw", town.feed),
+            HubReader(client, client, client, "root:wmw", clock=town.clock),
+        ):
+            with pytest.raises(Forbidden, match=resource):
+                await foresee(reader, EDITS[:1])
 
 
 @virtual
