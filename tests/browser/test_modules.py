@@ -124,14 +124,17 @@ def test_an_address_survives_being_read_back(call: Call) -> None:
 
 
 def test_what_an_edit_does_is_one_effect_per_edge(call: Call) -> None:
-    here = {"workspace": "root:imw", "location": "oslo", "syncTarget": "oslo"}
-    there = {**here, "location": "bari", "syncTarget": "bari"}
-    placement = {
-        "destinations": {"added": [there], "removed": []},
-        "objects": {"changed": [{"destinations": [here, there]}]},
-    }
-    found = call("views/whatif.js", "effectsOf", {"placements": [placement]})
-    assert [(each["location"], each["effect"]) for each in found] == [("bari", 1), ("oslo", 3)]
+    edges = [
+        {"workspace": "root:imw", "name": "oslo", "effect": "changed"},
+        {"workspace": "root:imw", "name": "bari", "effect": "gained"},
+        {"workspace": "root:imw", "name": "faro", "effect": "lost"},
+    ]
+    found = call("views/whatif.js", "effectsOf", {"edges": edges})
+    assert [(each["name"], each["effect"]) for each in found] == [
+        ("bari", 1),
+        ("faro", 2),
+        ("oslo", 3),
+    ]
 
 
 @pytest.mark.parametrize(

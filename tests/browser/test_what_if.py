@@ -88,7 +88,7 @@ def test_what_if_equals_the_command_and_writes_nothing(signed_in: Tab, console: 
     before = console.kubectl(INVENTORY, "get", "locations,synctargets", "-o", "json")
     page = signed_in.open("whatif")
     answer = preview(page, INVENTORY, edit)
-    del answer["revision"]
+    del answer["revision"], answer["edges"]
     assert answer == console.skerry(INVENTORY, "whatif", "-f", "-", stdin=[edit])
     assert console.kubectl(INVENTORY, "get", "locations,synctargets", "-o", "json") == before
 
@@ -98,6 +98,13 @@ def test_a_content_edit_counts_all_its_destinations(signed_in: Tab) -> None:
     preview(page, SHOP, deployment("web", "web:1.5"))
     expect(page.locator("[data-totals]")).to_contain_text("2 edges changed")
     expect(page.locator(".fields")).to_contain_text("web:1.5")
+
+
+def test_a_new_object_counts_every_edge_that_it_would_reach(signed_in: Tab) -> None:
+    page = signed_in.open("whatif")
+    preview(page, SHOP, deployment("brand-new", "web:1.5"))
+    expect(page.locator("[data-totals]")).to_contain_text("2 edges changed")
+    expect(page.get_by_role("button", name="Apply to 2 edges…")).to_be_enabled()
 
 
 def test_apply_is_refused_when_the_objects_moved_after_the_preview(

@@ -23,7 +23,8 @@ from skerry.app.explain import Question, explain
 from skerry.app.explain_names import Unanswered, kind_of
 from skerry.app.hub_reading import HubReader
 from skerry.app.warm_reading import WarmReader
-from skerry.app.what_if import foresee
+from skerry.app.what_if import Foresight, foresee
+from skerry.logic.fleet.console.effects import edge_effects
 from skerry.logic.fleet.explanation.changes import edited
 from skerry.logic.fleet.translation.copies import copied
 from skerry.logic.machinery.decoding.limits import DecodeError
@@ -159,7 +160,9 @@ class ConsoleQuestions:
         reader = self._viewer.reader(user, path_given(given))
         documents = documents_of(required_text(given, "manifest"))
         try:
-            answer = (await foresee(reader, documents)).as_json()
+            foresight = await foresee(reader, documents)
+            answer = foresight.as_json()
+            edges = await _edges(reader, foresight)
             types = await discover(reader.own)
             writes = []
             for document in documents:
@@ -172,7 +175,17 @@ class ConsoleQuestions:
         seen = orjson.dumps([answer, versions], option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(seen).hexdigest()[:_DIGEST_LETTERS]
         revision = f"{await self._revision()}-{digest}"
-        return reader, {**answer, "revision": revision}, writes
+        return reader, {**answer, "edges": edges, "revision": revision}, writes
+
+
+async def _edges(reader: HubReader, foresight: Foresight) -> list[dict[str, str]]:
+    """Return the edges that an edit reaches, and how, as far as slices may be read."""
+    standings = await reader.standings()
+    found = edge_effects(foresight.changes, lambda ref: standings(ref).destinations)
+    return [
+        {"workspace": foresight.path(cluster), "name": name, "effect": found[cluster, name]}
+        for cluster, name in sorted(found)
+    ]
 
 
 def _content(copy: Object) -> Object:

@@ -36,7 +36,7 @@ export function GroupBy({ keys, by }) {
 }
 
 // Where a destination's inventory is not the viewer's to read, it has no path, and no link.
-const UNNAMED = "?";
+export const UNNAMED = "?";
 
 /** The cells of the list of edges, as fleet and placement show them. */
 export function edgeCells(row) {

@@ -2,44 +2,34 @@
 // written until somebody applies it, and then only at the revision that was previewed.
 
 import { html, useEffect, useMemo, useState } from "../ui.js";
-import { requery } from "../router.js";
+import { address, navigate, requery } from "../router.js";
 import { ask, connection } from "../socket.js";
-import { bytes } from "../live.js";
 import { announce } from "../announce.js";
 import { Failure } from "../notices.js";
 import { Dialog } from "../dialog.js";
 import { EdgeMap } from "../map.js";
 import { EFFECTS } from "../states.js";
 import { count, counted, objectName } from "../format.js";
+import { UNNAMED } from "./fleet.js";
 
 // A manifest in the address makes the view a link; longer ones stay in this tab.
 const MAX_SHARED = 4000;
 
-const placeOf = (destination) => `${destination.workspace} ${destination.location} ${destination.syncTarget}`;
-
 /** Return the part of a revision that says something to people; the rest is a digest. */
 const shortRevision = (answer) => String(answer.revision).split("-")[0];
 
-/** Return what an answer says of each destination it names: gained, lost or changed. */
+/** Return the edges that an edit reaches: gained first, then lost, then changed. */
 export function effectsOf(answer) {
-  const effects = new Map();
-  for (const placement of answer.placements ?? []) {
-    for (const change of placement.objects.changed) for (const each of change.destinations) effects.set(placeOf(each), { ...each, effect: 3 });
-    for (const each of placement.destinations.added) effects.set(placeOf(each), { ...each, effect: 1 });
-    for (const each of placement.destinations.removed) effects.set(placeOf(each), { ...each, effect: 2 });
-  }
-  return [...effects.values()].sort((one, other) => one.effect - other.effect || placeOf(one).localeCompare(placeOf(other)));
+  const found = (answer.edges ?? []).map((each) => ({ ...each, effect: EFFECTS.findIndex(({ key }) => key === each.effect) }));
+  return found.sort((one, other) => one.effect - other.effect || one.workspace.localeCompare(other.workspace) || one.name.localeCompare(other.name));
 }
 
-/** The ghost map: of the whole fleet where the hub sent one, else of whom the edit is about. */
-function Ghost({ answer, effects }) {
-  if (answer.cells) {
-    const cells = bytes(answer.cells);
-    return html`<${EdgeMap} title="Ghost map" groups=${answer.groups} cells=${cells} by="" palette=${EFFECTS} lookup=${() => Promise.reject(new Error())} onPick=${() => null} />`;
-  }
-  const cells = Uint8Array.from(effects, (each) => each.effect);
-  const lookup = async (index) => ({ ws: effects[index].workspace, name: effects[index].location });
-  return html`<${EdgeMap} title="Ghost map" groups=${[{ value: "edges this is about", count: effects.length }]} cells=${cells} by="" palette=${EFFECTS} lookup=${lookup} onPick=${() => null} />`;
+/** The ghost map: of whom the edit is about. */
+function Ghost({ effects }) {
+  const cells = useMemo(() => Uint8Array.from(effects, (each) => each.effect), [effects]);
+  const lookup = async (index) => ({ ws: effects[index].workspace, name: effects[index].name });
+  const open = ({ workspace, name }) => workspace !== UNNAMED && navigate(address(["edges", workspace, name]));
+  return html`<${EdgeMap} title="Ghost map" groups=${[{ value: "edges this is about", count: effects.length }]} cells=${cells} by="" palette=${EFFECTS} lookup=${lookup} onPick=${(index) => open(effects[index])} />`;
 }
 
 function Totals({ effects }) {
@@ -65,7 +55,7 @@ function Answer({ answer, effects }) {
     <${Totals} effects=${effects} />
     ${nothing && html`<p>Nothing would change.</p>`}
     ${(answer.created ?? []).length > 0 && html`<p>New: ${answer.created.map((name, index) => html`<bdi key=${index}>${index ? ", " : ""}${name}</bdi>`)}</p>`}
-    ${effects.length > 0 && html`<${Ghost} answer=${answer} effects=${effects} />`}
+    ${effects.length > 0 && html`<${Ghost} effects=${effects} />`}
     ${(answer.held ?? []).map((each, index) => html`<p key=${index} class="problem">the removals of <bdi>${each.placement}</bdi> would be held: <bdi>${each.why}</bdi></p>`)}
     ${(answer.placements ?? []).map((placement, index) => html`<${Changes} key=${index} placement=${placement} />`)}
     <details><summary>as JSON</summary><pre class="command" tabindex="0" aria-label="the answer as JSON" data-json="whatif">${JSON.stringify(answer, null, 2)}</pre></details></div>`;
