@@ -114,6 +114,15 @@ class Eyes:
         slices = self.rights.may(user, cluster, "list", SINGLE_PLACEMENT_SLICES)
         return slices and self.sees_placements(user, cluster)
 
+    def hidden(self, user: User, cluster: ClusterName) -> list[str]:
+        """Return the kinds of which placements of a workspace show nothing to *user*."""
+        kinds = (SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES, CLUSTER_SCOPED)
+        return [
+            f"{gvr.resource}.{gvr.group}"
+            for gvr in kinds
+            if not self.rights.may(user, cluster, "list", gvr)
+        ]
+
     def stages(self, user: User, placement: PlacementKey) -> list[Stage]:
         """Return what became of the objects of a placement, as far as *user* may see."""
         may, cluster = self.rights.may, placement[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyroaring import BitMap
@@ -121,6 +121,7 @@ class PlacementView:
             "problem": text(placed.row.problem),
             "stages": [_stage(stage) for stage in stages[:_MAX_OBJECTS]],
             "problems": _problems(stages),
+            "hidden": self._eyes.hidden(self._user, cluster),
             **self._destinations(key, worst_by_edge(stages)),
         }
 
@@ -187,12 +188,18 @@ class EdgeView:
             raise NotFound(f"there is no SyncTarget {self._name!r} in {self._path}")
         status = (self._feed.object(SYNC_TARGETS, (cluster, self._name)) or {}).get("status") or {}
         conditions = (status.get("conditions") or ())[:_MAX_CONDITIONS]
+        placed = [
+            each
+            for each in self._feed.edges.placements_at((cluster, self._name))
+            if self._eyes.sees_destinations(self._user, each[0])
+        ]
         return {
             **edge_row(edge, str(self._path)),
             "version": text(str(status.get("syncerVersion", ""))),
             "location": text(self._feed.edges.location_of((cluster, self._name))),
             "conditions": [condition(each) for each in conditions],
-            "objects": self._objects((cluster, self._name))[:_MAX_OBJECTS],
+            "placements": [self._named(each) for each in placed[:_MAX_OBJECTS]],
+            "objects": self._objects((cluster, self._name), placed)[:_MAX_OBJECTS],
         }
 
     def patch(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -201,17 +208,15 @@ class EdgeView:
     def close(self) -> None:
         """Nothing is kept."""
 
-    def _objects(self, key: tuple[str, str]) -> list[dict[str, Any]]:
-        found = []
-        for placement in self._feed.edges.placements_at(key):
-            if not self._eyes.sees_destinations(self._user, placement[0]):
-                continue
-            named = {"ws": self._eyes.rights.path_of(placement[0]), "name": placement[1]}
-            found += [
-                {"object": _object(stage), "placement": named, **_at(stage, key)}
-                for stage in self._eyes.stages(self._user, placement)
-            ]
-        return found
+    def _named(self, placement: PlacementKey) -> dict[str, str]:
+        return {"ws": self._eyes.rights.path_of(placement[0]), "name": placement[1]}
+
+    def _objects(self, key: EdgeKey, placed: Sequence[PlacementKey]) -> list[dict[str, Any]]:
+        return [
+            {"object": _object(stage), "placement": self._named(placement), **_at(stage, key)}
+            for placement in placed
+            for stage in self._eyes.stages(self._user, placement)
+        ]
 
 
 def _object(stage: Stage) -> dict[str, str]:

@@ -21,7 +21,7 @@ from tests.kit.chain.console_objects import (
 )
 
 EDGES, PLACED, SLICES = "synctargets", "edgeplacements", "singleplacementslices"
-SUMMARIES = "statussummaries"
+SUMMARIES, CLUSTER_WIDE = "statussummaries", "clusterstatussummaries"
 # As nobody but a tenant would write one by hand.
 HOSTILE = {"resource": "x" * 1_000_000, "name": "\u202eevil\n" * 50_000, "y" * 1_000_000: "z"}
 HOSTILE |= {f"member-{number}": "x" for number in range(5_000)}
@@ -206,6 +206,7 @@ def test_who_may_not_read_slices_or_summaries_learns_nothing_of_them() -> None:
     shown = PlacementView(town.feed, town.eyes, BOB, view).content()
     assert (shown["total"], shown["matching"], shown["keys"]) == (0, 0, [])
     assert (shown["stages"], shown["problems"]) == ([], [])
+    assert shown["hidden"] == [f"{each}.edge.kcp.io" for each in (SLICES, SUMMARIES, CLUSTER_WIDE)]
     assert fleet(town, BOB, q="placement:root:work/web").content()["matching"] == 0
     edge = {"ws": "root:inv", "name": "edge-0"}
     assert EdgeView(town.feed, town.eyes, BOB, edge).content()["objects"] == []
@@ -213,6 +214,8 @@ def test_who_may_not_read_slices_or_summaries_learns_nothing_of_them() -> None:
     shown = PlacementView(town.feed, town.eyes, BOB, view).content()
     assert (shown["total"], cells(shown)) == (3, [5, 5, 5])
     assert {row["problem"] for row in shown["rows"]} == {""}
+    there = EdgeView(town.feed, town.eyes, BOB, edge).content()
+    assert (there["placements"], there["objects"]) == ([{"ws": "root:work", "name": "web"}], [])
     assert fleet(town, BOB, q="placement:root:work/web").content()["matching"] == 3
 
 

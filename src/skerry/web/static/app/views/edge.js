@@ -38,8 +38,11 @@ function exec(entry, edge) {
   return word && address(["edges", ws, name, "exec"], { from: entry.placement.ws, ns: word.slice(0, slash), pod: word.slice(slash + 1) });
 }
 
-function Objects({ objects, edge, location }) {
-  if (!objects?.length) return html`<p class="quiet">Nothing is placed here.</p>`;
+function Objects({ objects, placements, edge, location }) {
+  if (!objects?.length && placements?.length) {
+    return html`<p>Placements that lead here: ${placements.map(({ ws, name }, index) => html`${index ? ", " : ""}<${Link} key=${ws + name} to=${address(["placements", ws, name])}><bdi>${name}</bdi><//>`)}. <span class="quiet">What became of their objects was not summed up yet, or is not yours to list.</span></p>`;
+  }
+  if (!objects?.length) return html`<p class="quiet">No placement that you may see leads here.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Table of objects"><table>
     <thead><tr><th scope="col">Object</th><th scope="col">Placement</th><th scope="col">Wanted</th><th scope="col">Delivered</th><th scope="col">Healthy</th><th scope="col">Cause</th><th scope="col">Ask</th></tr></thead>
     <tbody>${objects.map((entry, index) => html`<tr key=${index}><th scope="row"><bdi>${objectName(entry.object)}</bdi></th>
@@ -89,7 +92,7 @@ export function Edge({ rest, query }) {
       <dt>Labels</dt><dd><${Labels} labels=${data.labels} /></dd>
     </dl>
     <nav class="parts" aria-label="Parts of the edge"><ul>${PARTS.map(([key, title]) => html`<li key=${key}><${Link} to=${place(key)} aria-current=${key === part ? "page" : undefined}>${title}<//></li>`)}</ul></nav>
-    ${part === "objects" && html`<section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} edge=${rest} location=${location} /></section>`}
+    ${part === "objects" && html`<section aria-labelledby="objects"><h2 id="objects">Objects</h2><${Objects} objects=${data.objects} placements=${data.placements} edge=${rest} location=${location} /></section>`}
     ${query.get("diff") && html`<${Difference} key=${query.get("diff")} ws=${query.get("from") ?? ""} object=${query.get("diff")} edge=${`${ws}/${name}`} onClose=${() => requery({ diff: "", from: "" }, { replace: false })} />`}
     ${word ? html`<${Logs} key=${word} ws=${from} edge=${called} word=${word} previous=${query.get("previous") === "yes"} onClose=${() => leave(part === "logs" ? "objects" : part)} />` : part === "logs" && html`<${Workloads} objects=${data.objects} edge=${rest} />`}
     ${part === "events" && html`<${Events} ws=${ws} name=${name} />`}

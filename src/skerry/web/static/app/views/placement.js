@@ -19,8 +19,14 @@ import { count, objectName, sentenceCase } from "../format.js";
 
 const COLUMNS = [["state", "State"], ["name", "Edge"], ["problem", "Problem"], ["heard", "Heard"]];
 
-function Stages({ stages }) {
-  if (!stages?.length) return html`<p class="quiet">It selects no objects: nothing is carried anywhere.</p>`;
+/** Of what the viewer may not list nothing is shown, and that is said. */
+function Hidden({ hidden, kind }) {
+  const found = (hidden ?? []).filter((each) => each.includes(kind));
+  return found.length > 0 && html`<p class="problem">You may not list ${found.join(" and ")} here, so nothing of them is shown.</p>`;
+}
+
+function Stages({ stages, hidden }) {
+  if (!stages?.length) return hidden?.length ? null : html`<p class="quiet">Nothing is summed up: it selects no objects, or they were selected a moment ago.</p>`;
   return html`<div class="wide" tabindex="0" role="region" aria-label="Stages of its objects"><table class="stages">
     <thead><tr><th scope="col">Object</th><th scope="col" class="number">Wanted</th><th scope="col" class="number">Delivered</th><th scope="col" class="number">Reported</th><th scope="col" class="number">Healthy</th><th scope="col">Healthy of wanted</th></tr></thead>
     <tbody>${stages.map((stage) => html`<tr key=${objectName(stage.object)}><th scope="row"><bdi>${objectName(stage.object)}</bdi></th>
@@ -62,11 +68,12 @@ export function Placement({ rest, query }) {
     <p class="actions"><button type="button" onClick=${why}>Why not…</button> <button type="button" aria-pressed=${drawn} onClick=${() => requery({ show: drawn ? "" : "graph" }, { replace: false })}>Graph</button> <${Link} class="action" to=${address(["whatif"], { ws, placement: name })}>What if…<//> <${Link} class="action" to=${address(["timeline"], { about: `${ws}/${name}` })}>Timeline<//></p>
     ${whyNot}
     ${drawn && html`<section aria-labelledby="graph"><h2 id="graph">Graph</h2><${Graph} name=${name} stages=${data.stages ?? []} total=${data.total ?? matching} counts=${data.counts} /></section>`}
-    <section aria-labelledby="stages"><h2 id="stages">Objects</h2><${Stages} stages=${data.stages} /></section>
+    <section aria-labelledby="stages"><h2 id="stages">Objects</h2><${Hidden} hidden=${data.hidden} kind="statussummaries" /><${Stages} stages=${data.stages} hidden=${data.hidden} /></section>
     <${Problems} problems=${data.problems} />
     <section aria-labelledby="destinations"><h2 id="destinations">Destinations <span class="quiet">${count(data.total ?? matching)}</span></h2>
       <div class="toolbar"><${Counts} counts=${data.counts} status=${query.get("status") ?? ""} /><${GroupBy} keys=${data.keys ?? []} by=${by} /></div>
-      ${matching === 0 ? html`<p class="quiet">${q ? "No destination matches the filter." : "It leads nowhere yet: ask why not."}</p>` : html`<div class="two">
+      <${Hidden} hidden=${data.hidden} kind="slices" />
+      ${matching === 0 ? !data.hidden?.some((each) => each.includes("slices")) && html`<p class="quiet">${q ? "No destination matches the filter." : "It leads nowhere yet: ask why not."}</p>` : html`<div class="two">
         <${EdgeMap} title="Map of destinations" groups=${data.groups} cells=${data.cells} by=${by} lookup=${lookup} stale=${stale}
           onPick=${(index) => lookup(index).then((row) => navigate(address(["edges", row.ws, row.name])), () => null)} />
         <${VirtualRows} label="Destinations, worst first" total=${matching} from=${live.view?.rows?.[0] ?? 0} rows=${data.rows} columns=${COLUMNS} cells=${edgeCells} onWindow=${onWindow} stale=${stale} />
