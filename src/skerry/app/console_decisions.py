@@ -9,7 +9,7 @@ import base64
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from skerry.api.errors import BadRequest
+from skerry.api.errors import BadRequest, Conflict
 from skerry.app.console_questions import (
     Answering,
     Given,
@@ -51,15 +51,21 @@ class ConsoleDecisions:
         }
 
     async def act(self, user: User, given: Given) -> Mapping[str, Any]:
-        """Ask for the next step of a rollout, as ``skerry rollout`` does."""
+        """Ask for the next step of a rollout, as ``skerry rollout`` does.
+
+        Of the revision and wave that the viewer saw, where they are named: whoever approves has
+        looked at those, and at no others.
+        """
         verb = required_text(given, "verb")
         act = _ACTS.get(verb)
         if act is None:
             raise BadRequest(f"verb: found {verb[:32]!r}, want one of {', '.join(sorted(_ACTS))}")
         reader = self._viewer.reader(user, path_given(given))
         steered = Rollouts(reader.own, reader.workspace, reader.clock)
+        name = required_text(given, "name")
         try:
-            return {"message": await act(steered, required_text(given, "name"), user)}
+            check_seen((await steered.get(name)).get("status") or {}, given)
+            return {"message": await act(steered, name, user)}
         except Unanswered as error:
             raise BadRequest(str(error)) from error
 
@@ -110,6 +116,14 @@ class ConsoleDecisions:
             return reader, about, await history_of(reader, name)
         except Unanswered as error:
             raise BadRequest(str(error)) from error
+
+
+def check_seen(status: Mapping[str, Any], given: Given) -> None:
+    """Raise Conflict when a rollout is not any more where *given* says that it was seen."""
+    target, wave = status.get("target"), (status.get("wave") or {}).get("name") or ""
+    if given.get("target", target) != target or given.get("wave", wave) != wave:
+        where = f"revision {target}, wave {text(str(wave)) or '(everybody)'}"
+        raise Conflict(f"the rollout has moved since you looked: it is at {where} by now")
 
 
 def _event(record: Record) -> dict[str, Any]:

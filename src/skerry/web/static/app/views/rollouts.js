@@ -61,27 +61,28 @@ function Waves({ waves }) {
     <span class="wave-words">${wave.state === "open" ? `${count(wave.good)} good, ${count(wave.bad)} bad, ${count(wave.waiting)} waiting of ${count(wave.size)}` : `${wave.state}, ${wave.until === "everybody" ? "everybody it selects" : `until ${wave.until}`}`}${gatesOf(wave) ? html` <span class="quiet">· ${gatesOf(wave)}</span>` : ""}</span></li>`)}</ol></section>`;
 }
 
-function Steps({ ws, name }) {
+/** What a person may do; each step is of the revision and wave that were shown when it was chosen. */
+function Steps({ ws, name, target, wave }) {
   const [chosen, setChosen] = useState(null);
   const [error, setError] = useState(null);
   const [done, setDone] = useState("");
   const act = async () => {
-    const [verb] = chosen;
+    const { verb, ...seen } = chosen;
     setChosen(null);
     setDone("");
     setError(null);
     try {
-      const { message } = await ask("act", { verb, ws, name });
+      const { message } = await ask("act", { verb: verb[0], ws, name, ...seen });
       setDone(message);
     } catch (problem) {
       setError(problem.status);
     }
   };
-  return html`<div class="actions">${VERBS.map((each) => html`<button key=${each[0]} type="button" disabled=${connection.value !== "live"} onClick=${() => setChosen(each)}>${each[1]}…</button>`)}</div>
+  return html`<div class="actions">${VERBS.map((each) => html`<button key=${each[0]} type="button" disabled=${connection.value !== "live"} onClick=${() => setChosen({ verb: each, target, wave })}>${each[1]}…</button>`)}</div>
     ${error && html`<${Failure} status=${error} />`}
     ${done && html`<p role="status" class="applied">✓ ${done}</p>`}
-    ${chosen && html`<${Dialog} title="${chosen[1]} ${name}?" onClose=${() => setChosen(null)}><p>It ${chosen[2]}.</p>
-      <p class="actions"><button type="button" class="primary" onClick=${act}>${chosen[1]}</button> <button type="button" onClick=${() => setChosen(null)}>Cancel</button></p><//>`}`;
+    ${chosen && html`<${Dialog} title="${chosen.verb[1]} ${name}?" onClose=${() => setChosen(null)}><p>It ${chosen.verb[2]}. ${chosen.target ? html`Shown was revision ${chosen.target}${chosen.wave ? html`, wave <bdi>${chosen.wave}</bdi>` : ""}; should it have moved on, nothing is done.` : ""}</p>
+      <p class="actions"><button type="button" class="primary" onClick=${act}>${chosen.verb[1]}</button> <button type="button" onClick=${() => setChosen(null)}>Cancel</button></p><//>`}`;
 }
 
 export function Rollout({ rest }) {
@@ -96,7 +97,7 @@ export function Rollout({ rest }) {
       ${data.wave ? html` · wave <bdi>${data.wave}</bdi>` : ""}</p>
     <p class="lead"><${Bar} part=${counts.target ?? 0} whole=${counts.destinations ?? 0} /> ${count(counts.target)} of ${count(counts.destinations)} edges at the target; ${count(counts.good)} good, ${count(counts.bad)} bad, ${count(counts.waiting)} waiting</p>
     ${failure && html`<p class="problem">revision ${failure.revision} failed: ${failure.reason}: <bdi>${failure.message}</bdi></p>`}
-    <${Steps} ws=${ws} name=${name} />
+    <${Steps} ws=${ws} name=${name} target=${data.target} wave=${data.wave} />
     <${Waves} waves=${data.waves} />
     <section aria-labelledby="conditions"><h2 id="conditions">Conditions</h2><${Conditions} conditions=${data.conditions} /></section>`;
 }
