@@ -389,6 +389,8 @@ def _churn(page: Page, cdp: CDPSession, api: Api, seconds: float) -> list[Row]:
     the heap of a tab that shows nothing any more is flat for the wrong reason.
     """
     cdp.send("Performance.enable")
+    # What is noted here of every count would be what grows.
+    page.evaluate("seen.counts.length = 0; seen.counts.push = () => 0")
     stop = threading.Event()
 
     async def churn() -> int:
