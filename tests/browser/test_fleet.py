@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,15 @@ def test_the_first_view_is_made_of_little(signed_in: Tab) -> None:
     signed_in.open("fleet")
     expect(page.locator(".item").first).to_be_visible()
     assert sum(sizes) < 150_000
+
+
+def test_keys_that_somebody_else_left_in_the_browser_do_not_stop_the_page(signed_in: Tab) -> None:
+    page = signed_in.open("fleet")
+    for left in ("null", "7", "{"):
+        page.evaluate("text => localStorage.setItem('skerry.keys', text)", left)
+        page.reload()
+        signed_in.is_live()
+        page.keyboard.press("g")
+        page.keyboard.press("p")
+        expect(page).to_have_url(re.compile("/console/placements$"))
+        signed_in.open("fleet")

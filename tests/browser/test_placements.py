@@ -100,6 +100,9 @@ def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
         f"edges/{INVENTORY}/oslo/logs",
         f"edges/{INVENTORY}/oslo/exec",
         f"timeline?about={SHOP}/web",
+        f"placements/{SHOP}/web?show=graph",
+        f"workspaces/{SHOP}",
+        "fleet?at=2020-01-01T03:00:00Z",
     ],
 )
 def test_a_view_with_something_in_it_passes_axe(signed_in: Tab, view: str) -> None:

@@ -15,7 +15,7 @@ let prefix = "";
 /** Return the keys people chose, by action. */
 function chosen() {
   try {
-    return JSON.parse(window.localStorage.getItem(STORED) ?? "{}");
+    return Object(JSON.parse(window.localStorage.getItem(STORED) ?? "{}"));
   } catch {
     return {}; // somebody else's text under our name: the defaults hold
   }

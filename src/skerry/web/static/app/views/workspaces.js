@@ -27,7 +27,7 @@ function Branch({ node, chosen }) {
 }
 
 function Chosen({ path }) {
-  return html`<section aria-labelledby="chosen"><h2 id="chosen"><bdi>${path}</bdi></h2><ul>
+  return html`<section aria-labelledby="chosen"><h2 id="chosen"><bdi>${path}</bdi></h2><ul class="listed">
     <li><${Link} to=${address(["placements"], { q: path })}>placements in it<//></li>
     <li><${Link} to=${address(["rollouts"], { ws: path })}>rollouts in it<//></li>
     <li><${Link} to=${address(["queries"], { ws: path })}>queries in it<//></li>
