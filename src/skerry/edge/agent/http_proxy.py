@@ -69,7 +69,8 @@ def _namespace(credentials: str) -> str:
     """Return the namespace a client comes from: the user name of the proxy it was given."""
     if credentials:
         with contextlib.suppress(binascii.Error, UnicodeDecodeError):
-            return base64.b64decode(credentials.rsplit(maxsplit=1)[-1]).decode().partition(":")[0]
+            decoded = base64.b64decode(credentials.rsplit(maxsplit=1)[-1]).decode()
+            return decoded.partition(":")[0] or "default"
     return "default"
 
 

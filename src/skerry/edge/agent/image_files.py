@@ -17,6 +17,9 @@ from skerry.edge.agent.image_layout import ImageError, Layout, read_layout, unpa
 from skerry.edge.agent.runtime import CannotStart, Image
 from skerry.kit.text import whole_number
 
+# What reading a document raises whose parts are of other kinds than they should be.
+_NOT_AS_EXPECTED = (ValueError, KeyError, TypeError, AttributeError)
+
 
 @dataclass(frozen=True, slots=True)
 class _ImageFiles:
@@ -79,17 +82,16 @@ def _bundle(path: Path, images: Path | None) -> _ImageFiles:
     try:
         config = json.loads((path / "config.json").read_text())
         process = config.get("process") or {}
-        root = path / config["root"]["path"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        user = process.get("user") or {}
+        return _ImageFiles(
+            path / config["root"]["path"],
+            tuple(process.get("args") or ()),
+            environment=_pairs(process.get("env") or ()),
+            working_directory=str(process.get("cwd") or ""),
+            user=(user.get("uid"), user.get("gid")),
+        )
+    except (OSError, *_NOT_AS_EXPECTED) as error:
         raise ImageError(f"{path} is no OCI bundle: {error}") from error
-    user = process.get("user") or {}
-    return _ImageFiles(
-        root,
-        tuple(process.get("args") or ()),
-        environment=_pairs(process.get("env") or ()),
-        working_directory=str(process.get("cwd") or ""),
-        user=(user.get("uid"), user.get("gid")),
-    )
 
 
 def _layout(path: Path, images: Path | None) -> _ImageFiles:
@@ -101,6 +103,13 @@ def _layout(path: Path, images: Path | None) -> _ImageFiles:
         raise ImageError(f"{path}: {error.strerror}") from error
     layout = _read_once(path, status.st_mtime_ns, status.st_size)
     root = images / layout.digest.replace(":", "-")
+    try:
+        return _described(layout, root)
+    except _NOT_AS_EXPECTED as error:
+        raise ImageError(f"{path}: its configuration cannot be understood: {error}") from error
+
+
+def _described(layout: Layout, root: Path) -> _ImageFiles:
     config = layout.config.get("config") or {}
     return _ImageFiles(
         root,

@@ -114,9 +114,12 @@ def unpack(layout: Layout, root: Path) -> None:
     """Have the image's files at *root*; does nothing when they are there. Raises ``ImageError``."""
     if root.exists():
         return
-    root.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix="unpacking-", dir=root.parent))
-    fresh.chmod(0o755)
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix="unpacking-", dir=root.parent))
+        fresh.chmod(0o755)
+    except OSError as error:
+        raise ImageError(f"{layout.path}: there is no place to unpack it: {error}") from error
     try:
         with _Blobs(layout.path) as blobs:
             for digest in layout.layers:
