@@ -398,7 +398,8 @@ class PodWorker:
             return state
         if waiting.reason != "ContainerCreating" or life is self._first_open():
             return state
-        if initialized(self.pod, PodState(tuple(i.state for i in self._initial), (), "")):
+        initial, others = (tuple(i.state for i in g) for g in (self._initial, self._containers))
+        if initialized(self.pod, PodState(initial, others, "")):
             return state
         return state.but(state=Waiting("PodInitializing"))
 

@@ -139,7 +139,13 @@ def _succeeded(item: ContainerState) -> bool:
 
 
 def initialized(pod: Object, state: PodState) -> bool:
-    """Tell whether every init container has done what it is for."""
+    """Tell whether every init container has done what it is for.
+
+    Once a container that waited for them has begun they had, and that stays: a sidecar that is
+    restarted, or stopped when the others have ended, does not make the pod pending again.
+    """
+    if any(map(_has_begun, state.containers)):
+        return True
     sidecars = sidecar_names(pod)
     return all(
         item.started
@@ -147,6 +153,10 @@ def initialized(pod: Object, state: PodState) -> bool:
         else isinstance(item.state, Ended) and item.state.exit.code == 0
         for item in state.initial
     )
+
+
+def _has_begun(item: ContainerState) -> bool:
+    return item.last is not None or not isinstance(item.state, Waiting)
 
 
 def sidecar_names(pod: Object) -> set[str]:

@@ -9,6 +9,7 @@ from skerry.api.objects import Object
 from skerry.edge.agent.sources import VOLUMES
 from skerry.edge.agent.volume_cleanup import run_volume_cleanup
 from skerry.runtime.informer import Informer
+from tests.kit.at_once import AtOnce
 from tests.kit.caches import cache
 
 FIRST, SECOND = (f"pvc-{n * 8}-0000-0000-0000-000000000000" for n in ("1", "2"))
@@ -20,6 +21,7 @@ def volume(name: str) -> Object:
 
 @asynccontextmanager
 async def cleaning(root: Path, volumes: Informer) -> AsyncIterator[None]:
+    asyncio.get_running_loop().set_default_executor(AtOnce())
     task = asyncio.create_task(run_volume_cleanup(root, volumes))
     try:
         yield
