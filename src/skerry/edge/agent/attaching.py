@@ -4,8 +4,10 @@ A container that wants input (``stdin``, ``tty``) has a socket in its directory.
 there is sent what the program writes, and may write to it. Both ways, messages are one byte for
 the channel, four for the length, and the content; channels are those of ``kubectl exec``.
 
-Nobody may hold the program up: who does not read what it writes is left; and input waits here, at
-most one message of it, until the program takes it.
+Nobody may hold the program up: who does not read what it writes is left. Nor may the program hold
+its keeper up: input that it does not take waits here, and while some does no more is read, so that
+it waits with its sender. Nothing here ever blocks: a program that waits for its output to be read
+before it reads more would otherwise wait for ever.
 """
 
 from __future__ import annotations
@@ -37,6 +39,11 @@ class Attachment:
         self._terminal = terminal
         self._once = once
         self._waiting = b""
+        # Whether the end of input comes after what waits, and whether nobody is read meanwhile.
+        self._ending = False
+        self._paused = False
+        # A terminal is watched for output under its own number, by whoever logs that.
+        self._writable = os.dup(target) if terminal else target
         self._clients: dict[int, tuple[socket.socket, bytearray]] = {}
         os.set_blocking(target, False)
         self._selector: selectors.BaseSelector | None = None
@@ -62,6 +69,7 @@ class Attachment:
         if self._selector is not None:
             self._selector.unregister(self._listening)
         self._listening.close()
+        self._close_input()
 
     def received(self, channel: int, data: bytes) -> None:
         """Send what the program wrote to everybody attached."""
@@ -84,7 +92,8 @@ class Attachment:
                 client.setblocking(False)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
                 self._clients[client.fileno()] = (client, bytearray())
-                self._register(client.fileno())
+                if not self._paused:
+                    self._register(client.fileno())
         elif descriptor in self._clients:
             self._read(*self._clients[descriptor])
         else:
@@ -113,6 +122,19 @@ class Attachment:
             del pending[: HEAD.size + size]
             self._message(channel, content)
 
+    def _pause(self) -> None:
+        """Read nobody until the program has taken what waits; they notice by their own socket."""
+        if not self._paused and self._selector is not None:
+            self._paused = True
+            for descriptor in self._clients:
+                self._selector.unregister(descriptor)
+
+    def _resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            for descriptor in self._clients:
+                self._register(descriptor)
+
     def _message(self, channel: int, content: bytes) -> None:
         if channel == STDIN and self._target is not None:
             self._waiting += content
@@ -136,13 +158,17 @@ class Attachment:
             pass
         except OSError:
             self._waiting = b""  # it does not listen any more
-        asked = target in selector.get_map()
-        if self._terminal:
-            return  # watched for output already, which comes when input was taken
-        if self._waiting and not asked:
-            self._register(target, selectors.EVENT_WRITE)
-        elif not self._waiting and asked:
-            selector.unregister(target)
+        asked = self._writable in selector.get_map()
+        if self._waiting:
+            self._pause()
+            if not asked:
+                self._register(self._writable, selectors.EVENT_WRITE)
+            return
+        if asked:
+            selector.unregister(self._writable)
+        if self._ending:
+            self._close_input()
+        self._resume()
 
     def _leave(self, client: socket.socket) -> None:
         self._clients.pop(client.fileno(), None)
@@ -158,15 +184,18 @@ class Attachment:
         if not self._once or self._target is None:
             return
         if self._terminal:
-            with contextlib.suppress(OSError):
-                os.write(self._target, _END_OF_TRANSMISSION)
+            self._waiting += _END_OF_TRANSMISSION
+        else:
+            self._ending = True
+        self._write()
+
+    def _close_input(self) -> None:
+        if self._target is None:
             return
-        if self._selector is not None and self._target in self._selector.get_map():
-            self._selector.unregister(self._target)
-        with contextlib.suppress(OSError):
-            os.set_blocking(self._target, True)
-            os.write(self._target, self._waiting)
-        os.close(self._target)
+        if self._selector is not None and self._writable in self._selector.get_map():
+            self._selector.unregister(self._writable)
+        # Of a terminal only our own number for it: its output is still to be read.
+        os.close(self._writable)
         self._target = None
 
 

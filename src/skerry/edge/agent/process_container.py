@@ -109,7 +109,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Return what a record says; None when there is none, or only half of one."""
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, ValueError):
         return None
     return found
 

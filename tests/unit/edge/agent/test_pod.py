@@ -132,6 +132,25 @@ async def test_a_sidecar_is_started_first_and_stopped_last(tmp_path: Path) -> No
 
 
 @virtual
+async def test_a_deleted_pods_sidecars_end_after_its_containers_and_last_one_first(
+    tmp_path: Path,
+) -> None:
+    sidecars = [container(name, restartPolicy="Always") for name in ("one", "two")]
+    desk = Desk(tmp_path, pod(container("app"), initContainers=sidecars))
+    desk.runtime.stubborn = True
+    async with desk.running() as task:
+        app = await desk.started(3)
+        one, two, _ = desk.runtime.containers
+        desk.delete(grace=5)
+        seen = []
+        for _ in range(4):
+            await asyncio.sleep(4)
+            seen.append([len(each.signals) for each in (app, two, one)])
+        await task
+    assert seen == [[1, 0, 0], [2, 1, 0], [2, 2, 1], [2, 2, 2]]
+
+
+@virtual
 async def test_a_sidecar_that_is_restarted_does_not_make_the_pod_pending_again(
     tmp_path: Path,
 ) -> None:
