@@ -2,8 +2,8 @@
 
 Objects nobody holds back go in one transaction per few hundred. Those with finalizers are marked
 and waited for. Until nothing else is left, namespaces stay, and what lets people in: somebody may
-have to take a finalizer off. Bindings go last, for with them goes the knowledge of which types
-there were.
+have to take a finalizer off. Definitions and bindings go last, for with them goes the knowledge of
+which types there were.
 
 Some types go before everything else, and while one of them is held back nothing else goes: what
 places the rest of a workspace decides when it may go.
@@ -22,6 +22,7 @@ from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.workspaces.bindings import FINALIZER
 from skerry.logic.machinery.workspaces.remaining import Remaining
 from skerry.logic.machinery.workspaces.workspace_content import CLUSTER_FINALIZER
+from skerry.server.catalogue import CRD_GROUP, CRD_RESOURCE
 from skerry.server.codec import decode, encode
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.catalogue import HubCatalogue
@@ -39,7 +40,12 @@ _RBAC = "rbac.authorization.k8s.io"
 # One after another, each when all before it are gone.
 _LATE = (
     (("", "namespaces"),),
-    ((_RBAC, "clusterroles"), (_RBAC, "clusterrolebindings"), (APIS, "apibindings")),
+    (
+        (_RBAC, "clusterroles"),
+        (_RBAC, "clusterrolebindings"),
+        (CRD_GROUP, CRD_RESOURCE),
+        (APIS, "apibindings"),
+    ),
 )
 _KEPT = (CORE, "logicalclusters")
 

@@ -11,12 +11,14 @@ from tests.kit.server.hub import (
     BINDINGS,
     CLUSTERS,
     CONFIG_MAPS,
+    DEFINITIONS,
     WIDGETS,
     WORKSPACES,
     Hub,
     HubPlace,
     binding,
     config_map,
+    definition,
     in_hub,
     provider,
     widget,
@@ -160,6 +162,25 @@ async def test_a_workspace_says_what_is_left_in_it_and_its_people_may_clear_it(h
     )
     await said(hub, "root:org", f"{WORKSPACES}/user", CONTENT, fewer)
     reply = await hub.ask("alice", "PATCH", f"/clusters/{user}{CONFIG_MAPS}/held", free, **MERGE)
+    assert reply.status == 200, reply.body
+    await hub.gone("root:org", f"{WORKSPACES}/user")
+    assert not [key for key in await hub.keys() if f"/{user}/" in key]
+
+
+@in_hub
+async def test_a_definition_stays_while_one_of_its_objects_is_held(hub: Hub) -> None:
+    await hub.workspace("root", "org")
+    user = await hub.workspace("root:org", "user", admin="alice")
+    await hub.create(user, DEFINITIONS, definition())
+    await hub.create(user, WIDGETS, widget("one", finalizers=["x.io/z"]))
+    await hub.ask("kcp-admin", "DELETE", f"/clusters/root:org{WORKSPACES}/user")
+    expected = (
+        "Some resources are remaining: widgets.example.io has 1 resource instances; Some content "
+        "in the logical cluster has finalizers remaining: x.io/z in 1 resource instances"
+    )
+    await said(hub, "root:org", f"{WORKSPACES}/user", CONTENT, expected)
+    free = {"metadata": {"finalizers": None}}
+    reply = await hub.ask("alice", "PATCH", f"/clusters/{user}{WIDGETS}/one", free, **MERGE)
     assert reply.status == 200, reply.body
     await hub.gone("root:org", f"{WORKSPACES}/user")
     assert not [key for key in await hub.keys() if f"/{user}/" in key]
