@@ -202,10 +202,11 @@ def audit_event(
         event["impersonatedUser"] = _user(user)
     if info.is_resource:
         event["objectRef"] = _object_reference(info)
+    # The server has the last word: policies and webhooks of tenants choose names of annotations.
     event["annotations"] = {
+        **(request.audit_annotations or {}),
         "authorization.k8s.io/decision": "forbid" if code == 403 else "allow",
         **({} if info.cluster in ("", PLAIN) else {WORKSPACE_ANNOTATION: info.cluster}),
-        **(request.audit_annotations or {}),
     }
     return event
 

@@ -4,12 +4,20 @@ import asyncio
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 import pytest
 
-from skerry.server.security.audit import AuditLog, AuditSettings
+from skerry.server.http.message import Request
+from skerry.server.request.info import RequestInfo
+from skerry.server.security.audit import (
+    WORKSPACE_ANNOTATION,
+    AuditLog,
+    AuditSettings,
+    audit_event,
+)
 from tests.kit.server.clock import HandClock
 
 
@@ -78,3 +86,20 @@ async def test_who_closes_while_a_thread_is_about_to_write_finds_everything(tmp_
         occupied.result()
         await log.flush()
     assert lines(path) == [{"number": 1}, {"number": 2}], "nothing is written twice"
+
+
+def test_what_admission_notes_does_not_replace_what_the_server_says() -> None:
+    request = Request("POST", "/clusters/c1/api/v1/namespaces/ns/configmaps")
+    request.audit_annotations = {
+        WORKSPACE_ANNOTATION: "root:other",
+        "authorization.k8s.io/decision": "forbid",
+        "policy.example.io/why": "because",
+    }
+    info = RequestInfo(request.path, "create", cluster="c1")
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    event = audit_event("id", request, info, None, 201, now, now)
+    assert event["annotations"] == {
+        WORKSPACE_ANNOTATION: "c1",
+        "authorization.k8s.io/decision": "allow",
+        "policy.example.io/why": "because",
+    }
