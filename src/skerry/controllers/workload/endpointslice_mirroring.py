@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import ipaddress
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ _SKIP = "endpointslice.kubernetes.io/skip-mirror"
 _ELECTION = "control-plane.alpha.kubernetes.io/leader"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MIRRORED = "mirrored"
-# Of each subset, as kube-controller-manager's default.
+# Of each subset, as kube-controller-manager's default; the API allows no more in a slice.
 _MAX_ENDPOINTS = 1000
 _KINDS = (("addresses", True), ("notReadyAddresses", False))
 
@@ -92,18 +92,22 @@ def _content(item: Object) -> tuple[Any, ...]:
 
 
 def _wanted(endpoints: Object | None) -> list[Object]:
-    """Return a slice for each subset and family of addresses."""
-    found = []
+    """Return slices for each family of addresses and list of ports.
+
+    Subsets of the same ports are shown together: a slice is called by what is in all of it.
+    """
+    found: dict[tuple[str, str], tuple[list[Object], list[Object]]] = {}
     for subset in (endpoints or {}).get("subsets") or ():
-        families: dict[str, list[Object]] = {}
-        shown = [(address, ready) for kind, ready in _KINDS for address in subset.get(kind) or ()][
-            :_MAX_ENDPOINTS
-        ]
-        for address, ready in shown:
-            families.setdefault(_family(address["ip"]), []).append(_endpoint(address, ready))
-        for family, members in sorted(families.items()):
-            found.append(_slice(endpoints or {}, family, subset.get("ports") or [], members))
-    return found
+        ports = subset.get("ports") or []
+        shown = [(address, ready) for kind, ready in _KINDS for address in subset.get(kind) or ()]
+        for address, ready in shown[:_MAX_ENDPOINTS]:
+            group = (_family(address["ip"]), content_hash(ports))
+            found.setdefault(group, (ports, []))[1].append(_endpoint(address, ready))
+    return [
+        _slice(endpoints or {}, family, ports, members[first : first + _MAX_ENDPOINTS], number)
+        for (family, _), (ports, members) in sorted(found.items())
+        for number, first in enumerate(range(0, len(members), _MAX_ENDPOINTS))
+    ]
 
 
 def _family(address: str) -> str:
@@ -117,13 +121,16 @@ def _endpoint(address: Object, ready: bool) -> Object:
     return found | kept | reference
 
 
-def _slice(endpoints: Object, family: str, ports: list[Object], members: list[Object]) -> Object:
+def _slice(
+    endpoints: Object, family: str, ports: list[Object], members: list[Object], number: int
+) -> Object:
+    """Return one slice; *number* tells those apart that only differ in their members."""
     metadata = endpoints["metadata"]
     labels = {**(metadata.get("labels") or {}), _SERVICE_NAME: metadata["name"]}
     annotations = dict(metadata.get("annotations") or {})
     annotations.pop(_LAST_APPLIED, None)
     # By what does not change: the same slice is found again without looking for it.
-    suffix = content_hash([metadata["uid"], family, ports])[:5]
+    suffix = content_hash([metadata["uid"], family, ports], number or None)[:5]
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
@@ -143,7 +150,7 @@ def _slice(endpoints: Object, family: str, ports: list[Object], members: list[Ob
 # -- controller ------------------------------------------------------------------------------
 
 
-def _mirrored_by(obj: Object) -> Iterable[Hashable]:
+def _mirrored_by(obj: Object) -> Iterable[Key]:
     labels = obj["metadata"].get("labels") or {}
     if labels.get(_MANAGED_BY) != _CONTROLLER or not labels.get(_SERVICE_NAME):
         return ()
@@ -155,8 +162,7 @@ def _enqueue_mirrored(add: Callable[[Key], None]) -> Handler:
     def handle(old: Object | None, new: Object | None) -> None:
         for obj in (old, new):
             for key in _mirrored_by(obj) if obj is not None else ():
-                if isinstance(key, Key):
-                    add(key)
+                add(key)
 
     return handle
 

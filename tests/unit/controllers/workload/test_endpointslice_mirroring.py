@@ -61,6 +61,24 @@ def test_each_subset_and_family_has_a_slice() -> None:
     assert first["metadata"]["ownerReferences"][0]["kind"] == "Endpoints"
 
 
+def test_subsets_of_the_same_ports_are_shown_together() -> None:
+    given = endpoints(
+        {"addresses": [{"ip": "10.1.2.3"}], "ports": PORTS},
+        {"addresses": [{"ip": "10.1.2.4"}], "ports": PORTS},
+    )
+    (found,) = mirrored(given, Objects())
+    assert [each["addresses"] for each in found["endpoints"]] == [["10.1.2.3"], ["10.1.2.4"]]
+
+
+def test_more_than_a_slice_may_hold_is_spread_over_several() -> None:
+    subsets = [
+        {"addresses": [{"ip": f"10.{n}.{k // 256}.{k % 256}"} for k in range(700)], "ports": PORTS}
+        for n in range(2)
+    ]
+    found = mirrored(endpoints(*subsets), Objects())
+    assert sorted(len(each["endpoints"]) for each in found) == [400, 1000]
+
+
 def test_slices_follow_the_endpoints_and_go_with_them() -> None:
     objects = Objects()
     (before,) = mirrored(endpoints({"addresses": [{"ip": "10.1.2.3"}], "ports": PORTS}), objects)
