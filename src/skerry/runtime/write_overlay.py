@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from skerry.api.errors import ApiError, NotFound
+from skerry.api.errors import ApiError, Forbidden, NotFound
 from skerry.api.objects import Object, revision_of
 from skerry.logic.machinery.plan import (
     Action,
@@ -314,10 +314,14 @@ class InformerOverlay:
         self._writes.sweep()
 
     async def read(self, client: Client, key: Key) -> None:
-        """Read the object at *key* itself, for those who know that the cache is behind."""
+        """Read the object at *key* itself, for those who know that the cache is behind.
+
+        What may not be read any more, as in a workspace that has gone, is left to the cache: asked
+        for again and again, it would keep everybody else from reading.
+        """
         try:
             live = await client.for_cluster(key.cluster).get(self.gvr, key.name, key.namespace)
-        except NotFound:
+        except (Forbidden, NotFound):
             self._writes.failed(key)
         else:
             self._written(key, live, live)

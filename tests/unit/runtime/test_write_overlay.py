@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from skerry.api.errors import Conflict, InternalError, NotFound
+from skerry.api.errors import Conflict, Forbidden, InternalError, NotFound
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
@@ -382,6 +382,28 @@ def test_what_got_no_answer_is_asked_for(error: Exception, shown: list[str]) -> 
         assert lagging.names("red") == shown
 
     story()
+
+
+class Refusing(Unanswered):
+    """A client whose user may read nothing any more, as in a workspace that has gone."""
+
+    async def get(self, *arguments: object, **options: object) -> Object:
+        raise Forbidden("access denied")
+
+
+@virtual
+async def test_what_may_not_be_read_any_more_keeps_nobody_from_reading() -> None:
+    lagging = Lagging()
+    await lagging.start()
+    client = Refusing(lagging.twin, clock=LoopClock())
+    client.error = TransportError("cut")
+    executor = Executor(client, "test", overlay=lagging.overlay)
+    with pytest.raises(TransportError):
+        await executor.execute(Plan([Create(at("a"), config_map("a", "red"), "R")]))
+    await lagging.overlay.resolve(client)
+    assert lagging.names("red") == []
+    await lagging.read()
+    assert lagging.names("red") == ["a"]
 
 
 @virtual
