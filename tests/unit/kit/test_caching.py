@@ -28,7 +28,7 @@ def test_short_texts_are_worked_out_once_and_long_ones_each_time() -> None:
 # What they are asked about is chosen by the server or bounded before.
 BOUNDED = {
     "skerry.logic.machinery.apply.fieldset._scalar": "long text goes past it",
-    "skerry.logic.machinery.apply.blank.blank_for": "schemas",
+    "skerry.logic.machinery.apply.blank._lasting_blank": "schemas of Kubernetes' own",
     "skerry.logic.machinery.apply.root._rooted": "schemas",
     "skerry.logic.machinery.apply.typed._new_map": "many and long names go past it",
     "skerry.logic.machinery.apply.typed._sorted": "names of list-map keys, from schemas",

@@ -36,17 +36,33 @@ _SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-# By identity: a schema is compiled once and kept as long as its kind is served.
-@lru_cache(maxsize=1024)
+_BLANK: Final[dict[str, Any]] = {"metadata": {}}
+
+
+def is_lasting(schema: Schema | None) -> bool:
+    """Tell whether *schema* is of Kubernetes' own, which are compiled once and served for ever.
+
+    Only of those anything is remembered by the schema: a definition has another one whenever
+    somebody changes it, and a memory would hold them all.
+    """
+    return schema is not None and schema.name.startswith("io.k8s.api.")
+
+
 def blank_for(schema: Schema | None) -> dict[str, Any]:
     """Return the object that a create of this type is compared with, to be looked at only."""
-    blank: dict[str, Any] = {"metadata": {}}
-    if schema is not None and schema.name.startswith("io.k8s.api."):
-        names = schema.property_names
-        if "spec" in names:
-            blank["spec"] = _SPECS.get(schema.name, {})
-        if "status" in names:
-            blank["status"] = {}
-        if schema.name == "io.k8s.api.core.v1.PodTemplate":
-            blank["template"] = _TEMPLATE
+    if schema is None or not is_lasting(schema):
+        return _BLANK
+    return _lasting_blank(schema)
+
+
+@lru_cache(maxsize=1024)
+def _lasting_blank(schema: Schema) -> dict[str, Any]:
+    blank: dict[str, Any] = {**_BLANK}
+    names = schema.property_names
+    if "spec" in names:
+        blank["spec"] = _SPECS.get(schema.name, {})
+    if "status" in names:
+        blank["status"] = {}
+    if schema.name == "io.k8s.api.core.v1.PodTemplate":
+        blank["template"] = _TEMPLATE
     return blank

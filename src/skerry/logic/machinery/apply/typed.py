@@ -20,7 +20,7 @@ import orjson
 from skerry.api.objects import Object
 from skerry.api.schema import MISSING, Schema
 from skerry.kit.caching import WeightedCache
-from skerry.logic.machinery.apply.blank import blank_for
+from skerry.logic.machinery.apply.blank import blank_for, is_lasting
 from skerry.logic.machinery.apply.fieldset import (
     FieldSet,
     element_order,
@@ -262,7 +262,7 @@ def fields_of_new(new: Object, schema: Schema | None) -> FieldSet:
     The same as what ``compare`` with that finds added or modified; most creates need nothing else.
     """
     blank = blank_for(schema)
-    if schema is None:
+    if schema is None or not is_lasting(schema):
         return _beyond(blank, _tracked(new), schema)
     node: FieldSet = {}
     tracked = _tracked(new)

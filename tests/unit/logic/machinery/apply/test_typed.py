@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -292,3 +294,18 @@ def test_what_a_create_owns_is_what_comparing_with_a_blank_finds(pod: dict[str, 
     assert fields_of_new(pod, schema) == union(found.modified, found.added)
     # What is known from the first time is the same.
     assert fields_of_new(pod, schema) == union(found.modified, found.added)
+
+
+class _Raw(dict[str, Any]):
+    """The source of a schema, which can be asked whether anybody still has it."""
+
+
+def test_nothing_is_remembered_by_the_schema_of_a_definition() -> None:
+    raw = _Raw(type="object", properties={"spec": {"type": "object", "properties": {}}})
+    known = weakref.ref(raw)
+    schema = Schema(raw)
+    new = {"metadata": {"name": "a"}, "spec": {"part": {"size": 1}}}
+    assert fields_of_new(new, schema)["f:spec"]
+    del raw, schema
+    gc.collect()
+    assert known() is None
