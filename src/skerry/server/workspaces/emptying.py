@@ -198,7 +198,7 @@ class _Removal:
         prefix, waits = type_prefix(group, resource, cluster), False
         async for batch in _batches(self._store, prefix):
             for entry in batch:
-                write, held = self._removal(entry)
+                write, held = removal_of(entry, self._now)
                 if held:
                     waits = True
                     self.result.remaining.add(group, resource, held)
@@ -215,17 +215,18 @@ class _Removal:
             await self._store.commit(self.writes)
             self.writes = []
 
-    def _removal(self, entry: Entry) -> tuple[Write | None, Sequence[str]]:
-        """Return the write that removes or marks an object, and what holds it for now."""
-        if b'"finalizers"' not in entry.value:
-            return Write(entry.key, None, expected=entry.revision), ()
-        obj = decode(entry.value, entry.revision)
-        held = obj["metadata"].get("finalizers") or ()
-        if all(name in _OWN for name in held):
-            return Write(entry.key, None, expected=entry.revision), ()
-        if mark(obj, self._now):
-            return Write(entry.key, encode(obj), expected=entry.revision), held
-        return None, held
+
+def removal_of(entry: Entry, now: str) -> tuple[Write | None, Sequence[str]]:
+    """Return the write that removes or marks an object, and what holds it for now."""
+    if b'"finalizers"' not in entry.value:
+        return Write(entry.key, None, expected=entry.revision), ()
+    obj = decode(entry.value, entry.revision)
+    held = obj["metadata"].get("finalizers") or ()
+    if all(name in _OWN for name in held):
+        return Write(entry.key, None, expected=entry.revision), ()
+    if mark(obj, now):
+        return Write(entry.key, encode(obj), expected=entry.revision), held
+    return None, held
 
 
 async def _batches(store: Store, prefix: str) -> AsyncIterator[Sequence[Entry]]:

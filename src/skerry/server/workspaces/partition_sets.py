@@ -21,6 +21,7 @@ from skerry.server.change import Change
 from skerry.server.codec import decode, encode
 from skerry.server.seeding import Seeder
 from skerry.server.workspaces.catalogue import HubCatalogue
+from skerry.server.workspaces.emptying import removal_of
 from skerry.server.workspaces.state import CORE, HubState
 from skerry.store.base import Entry, Store, Write
 
@@ -91,17 +92,16 @@ class PartitionSets:
             return
         partitions = key.resource.replace("partitionsets", "partitions", 1)
         page = await self._store.range(type_prefix(TOPOLOGY, partitions, key.cluster))
-        owned = {each.key: decode(each.value, each.revision) for each in page.entries}
-        owned = {path: each for path, each in owned.items() if _belongs(each, obj)}
+        found = [(each, decode(each.value, each.revision)) for each in page.entries]
+        owned = {each["metadata"]["name"]: (at, each) for at, each in found if _belongs(each, obj)}
         shards = [
             decode(each.value, each.revision)["metadata"].get("labels") or {}
             for each in (await self._store.range(type_prefix(CORE, "shards", ROOT))).entries
         ]
-        plan = division(obj, owned.values(), shards, rfc3339(self._clock.now()))
-        writes = [
-            Write(path, None) for path, each in owned.items()
-            if each["metadata"]["name"] in plan.stale
-        ]  # fmt: skip
+        now = rfc3339(self._clock.now())
+        plan = division(obj, [each for _, each in owned.values()], shards, now)
+        removals = (removal_of(owned[name][0], now)[0] for name in plan.stale)
+        writes = [write for write in removals if write is not None]
         types = self._catalogue.types(key.cluster)
         for selector in plan.missing:
             partition = self._partition(obj, selector)

@@ -72,6 +72,28 @@ async def test_a_set_makes_a_partition_of_the_shard_and_follows_its_labels(hub: 
 
 
 @in_hub
+async def test_a_partition_that_somebody_holds_is_marked_and_waited_for(hub: Hub) -> None:
+    shop = await hub.workspace("root", "shop")
+    await label(hub, region="West")
+    await hub.create(shop, SETS, partition_set("regions", dimensions=["region"]))
+    await hub.until(shop, f"{SETS}/regions", "status", "count", 1)
+    [found] = await partitions(hub, shop)
+    path = f"{PARTITIONS}/{found['metadata']['name']}"
+    held = {"metadata": {"finalizers": ["x.io/y"]}}
+    reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/{shop}{path}", held, **MERGE)
+    assert reply.status == 200, reply.body
+    await label(hub, region="East")
+    while len(there := await partitions(hub, shop)) < 2:
+        await hub.settled()
+    marked = [each for each in there if "deletionTimestamp" in each["metadata"]]
+    assert [each["metadata"]["name"] for each in marked] == [found["metadata"]["name"]]
+    free = {"metadata": {"finalizers": None}}
+    reply = await hub.ask("kcp-admin", "PATCH", f"/clusters/{shop}{path}", free, **MERGE)
+    assert reply.status == 200, reply.body
+    await hub.gone(shop, path)
+
+
+@in_hub
 async def test_a_type_that_only_has_the_name_makes_nothing(hub: Hub) -> None:
     await label(hub, region="West")
     names = {"plural": "partitionsets", "singular": "partitionset", "kind": "PartitionSet"}
