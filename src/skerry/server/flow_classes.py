@@ -48,6 +48,8 @@ _SCHEMAS, _LEVELS = type_prefix(GROUP, SCHEMAS), type_prefix(GROUP, LEVELS)
 _LASTING = frozenset(("attach", "exec", "log", "portforward", "proxy"))
 # Users times what they ask for; a server that sees more of it classifies some anew.
 _MAX_REMEMBERED = 10_000
+# Longer paths lead to nothing, and anybody may ask for them.
+_MAX_PATH = 1024
 
 
 class FlowClass:
@@ -122,7 +124,12 @@ class FlowClasses:
         try:
             return self._known[key]
         except KeyError:
-            return self._classified(key, info, user)
+            found = self._classified(info, user)
+        if len(info.path) <= _MAX_PATH:
+            if len(self._known) >= _MAX_REMEMBERED:
+                self._known.clear()
+            self._known[key] = found
+        return found
 
     def dispatched(self) -> Mapping[tuple[str, ...], float]:
         """Return how many requests fell to each FlowSchema, by level and schema."""
@@ -133,9 +140,7 @@ class FlowClasses:
         seats = nominal_seats(self._levels, self._seats)
         return {(name,): count for name, count in seats.items()}
 
-    def _classified(
-        self, key: tuple[object, ...], info: RequestInfo, user: User
-    ) -> FlowClass | None:
+    def _classified(self, info: RequestInfo, user: User) -> FlowClass | None:
         schema = matching(
             self._order,
             Asked(
@@ -149,11 +154,7 @@ class FlowClasses:
                 info.path,
             ),
         )
-        if len(self._known) >= _MAX_REMEMBERED:
-            self._known.clear()
-        found = None if schema is None else self._classes[schema["metadata"]["name"]]
-        self._known[key] = found
-        return found
+        return None if schema is None else self._classes[schema["metadata"]["name"]]
 
     # What changes.
 

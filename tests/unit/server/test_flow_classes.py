@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -77,6 +78,21 @@ async def test_what_lasts_and_what_nobody_follows_has_no_class() -> None:
         assert _asks(classes, "GET", "/api/v1/namespaces/a/pods/p/log") == {}
         assert _asks(classes, "GET", "/version", User("nobody")) == {}
         assert _asks(FlowClasses(600), "GET", "/version") == {}
+
+
+async def test_long_paths_that_anybody_asks_for_are_not_remembered() -> None:
+    async with _classifying() as (_, classes):
+        _asks(classes, "GET", "/warm")
+        tracemalloc.start()
+        try:
+            for number in range(200):
+                for start in ("/", "/apis/"):
+                    path = f"{start}{number}{'x' * 30_000}/v1/things"
+                    assert SCHEMA_HEADER in _asks(classes, "GET", path)
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert held < 2_000_000
 
 
 async def test_a_new_schema_counts_from_the_answer_to_its_create_on() -> None:
