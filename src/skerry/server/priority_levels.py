@@ -62,6 +62,9 @@ class PriorityLevels:
             settings = _settings(limits, nominal, self._seats)
             lane = self._lanes[name] = before.get(name) or LevelLane(self, settings)
             lane.limit(settings, nominal, nominal - limits.lendable(nominal))
+        # Who waits may have a seat now, also of a level that there is no more.
+        for lane in {**before, **self._lanes}.values():
+            lane.pass_on()
 
     def lane(self, level: str) -> LevelLane | None:
         """Return the seats of *level*; None where it limits nothing."""

@@ -122,6 +122,20 @@ async def test_a_changed_level_counts_at_once_and_who_has_a_seat_keeps_it() -> N
     assert small.take("a") is READY
 
 
+async def test_who_waits_is_let_in_when_a_level_is_enlarged_or_others_lend_more() -> None:
+    levels = levels_of(8, none=level(0, _QUEUE), large=level(3))
+    lane = lane_of(levels, "none")
+    large = lane_of(levels, "large")
+    assert [large.take(str(number)) is READY for number in range(8)] == [True] * 8
+    first = await waits(lane, "a")
+    second = await waits(lane, "b")
+    levels.settle({"none": level(1, _QUEUE), "large": level(7)})
+    await asyncio.gather(first)
+    assert not second.done()
+    levels.settle({"none": level(1, _QUEUE), "large": level(3)})
+    await asyncio.gather(second)
+
+
 async def test_a_seat_of_both_gives_back_the_first_where_the_second_is_not_to_be_had() -> None:
     only = lane_of(levels_of(2, only=level(1, _QUEUE)), "only")
     lane = Lane(LaneSettings(seats=1, share=1, queue=0))
