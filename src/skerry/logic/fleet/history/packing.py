@@ -26,7 +26,9 @@ _LEVEL = 1
 # Placements have the same destinations over and over; so many are known by their keys.
 _MAX_KEYS = 16_384
 # What a record's text may unpack to: a tenant may write records too, and zeros compress well.
-_MAX_UNPACKED = 64 * 1024 * 1024
+_MAX_UNPACKED = 16 * 1024 * 1024
+# As many destinations as a page ever had; all records of a placement are read at once.
+_MAX_STANDINGS = 10_000
 
 
 class Corrupt(Exception):
@@ -93,6 +95,8 @@ def unpacked_state(text: str) -> list[Standing]:
     try:
         content = unpacker.decompress(_decoded(text), _MAX_UNPACKED)
         rows = orjson.loads(content)
+        if len(rows) > _MAX_STANDINGS:
+            raise ValueError(f"{len(rows)} destinations: want at most {_MAX_STANDINGS} in a record")
         return [_standing(row) for row in rows]
     except (zlib.error, orjson.JSONDecodeError, TypeError, ValueError) as error:
         raise Corrupt(f"destinations.state: {error}") from error

@@ -61,3 +61,10 @@ def test_what_is_no_packing_is_corrupt(text: str) -> None:
     for unpacked in (unpacked_keys, unpacked_slots, unpacked_state):
         with pytest.raises(Corrupt):
             unpacked(text)
+
+
+def test_no_record_has_more_destinations_than_a_page() -> None:
+    one = Standing(Destination("c", "l", "s", "u"), None, None)
+    assert len(unpacked_state(packed_state([one] * 10_000))) == 10_000
+    with pytest.raises(Corrupt, match="10001 destinations: want at most 10000 in a record"):
+        unpacked_state(packed_state([one] * 10_001))
