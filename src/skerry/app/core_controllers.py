@@ -41,14 +41,15 @@ def embedded_transport(api: ApiServer, user: User = _USER) -> EmbeddedTransport:
     return EmbeddedTransport(api.engine.handle, make_request)
 
 
-def one_state_at_a_time() -> ServerFacts:
-    """Return facts for a client into the server beside it: its informers read one after the other.
+def embedded_client(api: ApiServer, user_agent: str, clock: Clock) -> Client:
+    """Return a client for controllers beside *api*, whose informers read one after the other.
 
     All begin in the same moment, when the server has just started and its clients come back. A
     request takes several turns of the loop, and each turn would last as long as a piece of every
     state.
     """
-    return ServerFacts(reading=asyncio.Semaphore(1))
+    facts = ServerFacts(reading=asyncio.Semaphore(1))
+    return Client(embedded_transport(api), user_agent=user_agent, clock=clock, facts=facts)
 
 
 def fed_factory(api: ApiServer, client: Client, ids: IdSource) -> InformerFactory:
@@ -67,12 +68,7 @@ async def run_core_controllers(
     from skerry.controllers.core.namespace import controller as namespace
     from skerry.controllers.core.quota import controller as quota
 
-    client = Client(
-        embedded_transport(api),
-        user_agent="skerry/core-controllers",
-        clock=clock,
-        facts=one_state_at_a_time(),
-    )
+    client = embedded_client(api, "skerry/core-controllers", clock)
     factory = fed_factory(api, client, ids)
     context = ControllerContext(client=client, factory=factory, ids=ids)
     controllers: list[Runnable] = [

@@ -359,14 +359,9 @@ def translation_of(settings: ControllerSettings) -> TranslatorSettings:
 async def run_tenancy_controllers(api: HubServer, clock: Clock, ids: IdSource) -> None:
     """Run beside a hub what keeps SyncTargets, Locations and Placements true."""
     # A process of controllers alone has no use for a server.
-    from skerry.app.core_controllers import embedded_transport, one_state_at_a_time
+    from skerry.app.core_controllers import embedded_client
 
-    client = Client(
-        embedded_transport(api),
-        user_agent="skerry/tenancy-controllers",
-        clock=clock,
-        facts=one_state_at_a_time(),
-    )
+    client = embedded_client(api, "skerry/tenancy-controllers", clock)
     roles: tuple[Role, ...] = ("espw", "root", "base", "admin")
     access = HubAccess(dict.fromkeys(roles, client), {})
     async with asyncio.TaskGroup() as tasks:

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 
 from skerry.api.edge import NOT_PROJECTED
 from skerry.api.kcp.resources import API_EXPORTS
-from skerry.app.core_controllers import Runnable, embedded_transport, one_state_at_a_time
+from skerry.app.core_controllers import Runnable, embedded_client
 from skerry.app.hub_server import HubServer
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
 from skerry.logic.machinery.workspaces.names import ROOT, WILDCARD
-from skerry.runtime.client import Client, Selection
+from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.election import LeaderElection, Terms
 from skerry.runtime.informer import InformerFactory
@@ -47,9 +47,7 @@ async def run_hub_controllers(
     if alone:
         await _run(api, authorities, clock, ids)
         return
-    client = Client(
-        embedded_transport(api), user_agent="skerry/hub", clock=clock, facts=one_state_at_a_time()
-    )
+    client = embedded_client(api, "skerry/hub", clock)
     identity = f"skerry-hub-{ids.uid()}"
     while True:
         election = LeaderElection(
@@ -71,12 +69,7 @@ async def _run(api: HubServer, authorities: Authorities, clock: Clock, ids: IdSo
     # Loaded here, when the hub already answers, and beside it: some of them bring large
     # libraries along.
     loaded = await asyncio.to_thread(importlib.import_module, "skerry.app.edge_controllers")
-    client = Client(
-        embedded_transport(api),
-        user_agent="skerry/core-controllers",
-        clock=clock,
-        facts=one_state_at_a_time(),
-    )
+    client = embedded_client(api, "skerry/core-controllers", clock)
     everywhere = client.for_cluster(WILDCARD)
     factory = InformerFactory(everywhere, ids=ids)
     context = ControllerContext(client=everywhere, factory=factory, ids=ids)

@@ -6,12 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from skerry.app.api_server import ApiServer
-from skerry.app.core_controllers import (
-    Runnable,
-    embedded_transport,
-    fed_factory,
-    one_state_at_a_time,
-)
+from skerry.app.core_controllers import Runnable, embedded_client, fed_factory
 from skerry.controllers.workload import (
     disruption,
     endpointslice_mirroring,
@@ -90,12 +85,7 @@ def build_workload_controllers(
 
 async def run_plain_workload_controllers(api: ApiServer, clock: Clock, ids: IdSource) -> None:
     """Run them beside a server that has no nodes, until cancelled."""
-    client = Client(
-        embedded_transport(api),
-        user_agent="skerry/workload-controllers",
-        clock=clock,
-        facts=one_state_at_a_time(),
-    )
+    client = embedded_client(api, "skerry/workload-controllers", clock)
     factory = fed_factory(api, client, ids)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(factory.run())
