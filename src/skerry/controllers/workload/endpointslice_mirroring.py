@@ -7,17 +7,16 @@ Left alone are Endpoints that ask for it by label, and those that serve an elect
 
 from __future__ import annotations
 
-import copy
 import ipaddress
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from skerry.api.objects import Object
 from skerry.controllers.workload.events import enqueue_self
 from skerry.controllers.workload.kinds import ENDPOINTS, SERVICES, SLICES
-from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
-from skerry.logic.workloads.owners import TargetOf, owner_reference
+from skerry.logic.machinery.plan import Plan
+from skerry.logic.workloads.endpoint_slices import slice_actions
+from skerry.logic.workloads.owners import owner_reference
 from skerry.logic.workloads.revisions import content_hash
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -61,34 +60,7 @@ def is_mirrored(endpoints: Object, service: Object | None) -> bool:
 
 def decide(observed: Observed) -> Plan:
     """Bring the slices to what the Endpoints say; without Endpoints there are none."""
-    wanted = {item["metadata"]["name"]: item for item in _wanted(observed.endpoints)}
-    present = {item["metadata"]["name"]: item for item in observed.slices}
-    actions: list[Action] = []
-    for name, item in sorted(wanted.items()):
-        target = Target(SLICES, name, item["metadata"]["namespace"])
-        old = present.get(name)
-        if old is None:
-            actions.append(Create(target, item, reason="EndpointsChanged"))
-        elif _content(old) != _content(item):
-            fresh = copy.deepcopy(old) | {field: item[field] for field in ("endpoints", "ports")}
-            for field in ("labels", "annotations"):
-                fresh["metadata"][field] = item["metadata"][field]
-            actions.append(Update(target, fresh, reason="EndpointsChanged"))
-    for name in sorted(present.keys() - wanted.keys()):
-        old = present[name]
-        uid = old["metadata"]["uid"]
-        actions.append(Delete(TargetOf(SLICES)(old), reason="EndpointsChanged", uid=uid))
-    return Plan(actions)
-
-
-def _content(item: Object) -> tuple[Any, ...]:
-    metadata = item["metadata"]
-    return (
-        item.get("endpoints") or [],
-        item.get("ports") or [],
-        metadata.get("labels") or {},
-        metadata.get("annotations") or {},
-    )
+    return Plan(slice_actions(SLICES, observed.slices, _wanted(observed.endpoints)))
 
 
 def _wanted(endpoints: Object | None) -> list[Object]:

@@ -10,6 +10,7 @@ from skerry.controllers.workload.endpointslice.events import SERVICE_NAME
 from skerry.controllers.workload.endpointslice.observe import Leftover, Observed
 from skerry.controllers.workload.kinds import ENDPOINTS, SLICES
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
+from skerry.logic.workloads.endpoint_slices import slice_actions
 from skerry.logic.workloads.owners import TargetOf, owner_reference
 from skerry.logic.workloads.pods import is_finished, is_ready, is_terminating
 from skerry.logic.workloads.revisions import content_hash
@@ -89,34 +90,12 @@ def _endpoint(service: Object, pod: Object) -> Object:
 
 
 def _slices(observed: Observed) -> list[Action]:
-    wanted = {item["metadata"]["name"]: item for item in _wanted_slices(observed)}
-    present = {item["metadata"]["name"]: item for item in observed.slices if _is_ours(item)}
-    actions: list[Action] = []
-    for name, item in sorted(wanted.items()):
-        old = present.get(name)
-        target = Target(SLICES, name, item["metadata"]["namespace"])
-        if old is None:
-            actions.append(Create(target, item, reason="EndpointsChanged"))
-        elif _differs(old, item):
-            fresh = copy.deepcopy(old)
-            fresh |= {"endpoints": item["endpoints"], "ports": item["ports"]}
-            fresh["metadata"]["labels"] = item["metadata"]["labels"]
-            actions.append(Update(target, fresh, reason="EndpointsChanged"))
-    for name in sorted(present.keys() - wanted.keys()):
-        old = present[name]
-        target = TargetOf(SLICES)(old)
-        actions.append(Delete(target, reason="EndpointsChanged", uid=old["metadata"]["uid"]))
-    return actions
+    ours = filter(_is_ours, observed.slices)
+    return slice_actions(SLICES, ours, _wanted_slices(observed))
 
 
 def _is_ours(item: Object) -> bool:
     return bool((item["metadata"].get("labels") or {}).get(_MANAGED_BY) == _CONTROLLER)
-
-
-def _differs(old: Object, new: Object) -> bool:
-    labels: dict[str, str] = old["metadata"].get("labels") or {}
-    current = (old.get("endpoints") or [], old.get("ports") or [], labels)
-    return current != (new["endpoints"], new["ports"], new["metadata"]["labels"])
 
 
 def _wanted_slices(observed: Observed) -> list[Object]:
