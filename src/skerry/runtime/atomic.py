@@ -66,8 +66,10 @@ class AtomicWriter:
         """Tell whether the server takes writes to *cluster* together."""
         if self._client.clock.monotonic() < self._ask_at:
             return False
+        client = self._client.for_cluster(cluster)
         with suppress(ApiError):  # whatever an ordinary server says to that question
-            if EXTENSION in await self._client.for_cluster(cluster).extensions():
+            if EXTENSION in await client.extensions(again=self._ask_at > 0.0):
+                self._ask_at = 0.0
                 return True
         self._ask_later()
         return False
@@ -87,8 +89,7 @@ class AtomicWriter:
         except (BadRequest, RequestEntityTooLarge):
             return None
         except (Forbidden, NotFound, MethodNotAllowed):
-            client.facts.extensions = None  # another server, or another version of it
-            self._ask_later()
+            self._ask_later()  # another server, or another version of it
             return None
         return _read(whole, len(parts))
 

@@ -442,10 +442,13 @@ class Client:
             await self.clock.sleep(delay)
         raise answer_failure(answer)
 
-    async def extensions(self) -> Mapping[str, str]:
-        """Return the paths of what the server offers beyond Kubernetes, by name; asked once."""
+    async def extensions(self, *, again: bool = False) -> Mapping[str, str]:
+        """Return the paths of what the server offers beyond Kubernetes, by name.
+
+        Asked once, and *again* by who has reason to believe that it is another server.
+        """
         return await self.facts.known_extensions(
-            lambda: self.call("GET", f"{self.base}/extensions", {})
+            lambda: self.call("GET", f"{self.base}/extensions", {}), again=again
         )
 
     async def version(self) -> Mapping[str, str]:

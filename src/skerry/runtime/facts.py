@@ -52,9 +52,12 @@ class ServerFacts:
             self.version = await self._answered("version", ask)
         return self.version
 
-    async def known_extensions(self, ask: Ask) -> Mapping[str, str]:
-        """Return the paths of what the server offers beyond Kubernetes, by name."""
-        if self.extensions is None:
+    async def known_extensions(self, ask: Ask, *, again: bool = False) -> Mapping[str, str]:
+        """Return the paths of what the server offers beyond Kubernetes, by name.
+
+        With *again* it is asked though it has said so before; that counts until it has answered.
+        """
+        if self.extensions is None or again:
             try:
                 self.extensions = _paths(await self._answered("extensions", ask))
             except (MethodNotAllowed, NotFound):

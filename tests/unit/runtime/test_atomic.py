@@ -82,7 +82,6 @@ async def test_a_server_that_does_not_offer_it_is_asked_once_a_minute(answer: Ob
     assert not await writer.is_offered("c")
     assert not await writer.is_offered("c")
     assert len(there.asked) == 1  # type: ignore[attr-defined]
-    there.facts.extensions = None
     await there.clock.sleep(61)
     there.answers[0] = OFFERED  # type: ignore[attr-defined]
     assert await writer.is_offered("c")
@@ -94,6 +93,7 @@ async def test_a_server_that_no_longer_takes_it_is_not_one_that_refuses() -> Non
     writer = AtomicWriter(there)
     assert await writer.write("c", PARTS) is None
     assert not await writer.is_offered("c")
+    assert there.facts.extensions, "others who use one read on"
     with pytest.raises(Conflict):
         await AtomicWriter(server(OFFERED, Conflict("busy"))).write("c", PARTS)
     with pytest.raises(TransportError, match="1 answers to a batch of 2"):
