@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -42,7 +42,7 @@ from bench.servers import Measured, from_kubeconfig
 from bench.storm_syncers import Edge
 from skerry.api.edge import EDGE_PLACEMENTS, mailbox_named
 from skerry.api.edge_identity import EDGES, EdgeName
-from skerry.api.errors import AlreadyExists
+from skerry.api.errors import AlreadyExists, NotFound
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -187,32 +187,46 @@ def _deployment() -> Object:
     return body("apps/v1", "Deployment", "web", spec=spec)
 
 
-async def mailboxes(client: Client, edges: int, objects: int) -> list[EdgeName]:
-    """Return as many mailboxes as there are edges, once each has its objects."""
+async def mailboxes(client: Client, edges: int) -> list[EdgeName]:
+    """Return as many mailboxes as there are edges."""
     await mailbox_clusters(client, edges)
     found = (await client.at("", PROVIDER).list(WORKSPACES)).items
-    names = [
+    return [
         EdgeName(each["spec"]["cluster"], mailbox.uid)
         for each in found
         if (mailbox := mailbox_named(each["metadata"]["name"])) is not None
     ][:edges]
 
+
+async def delivered(client: Client, names: Sequence[EdgeName], objects: int) -> None:
+    """Wait until each mailbox has its objects."""
+
     async def filled(number: int) -> None:
         mailbox = client.at("", names[number].mailbox)
-        # The workspace has one ConfigMap of its own in each of its two namespaces.
-        while len((await mailbox.list(CONFIG_MAPS)).items) < objects:
+        # All but one are ConfigMaps, beside one of its own in each of its two namespaces.
+        while len((await mailbox.list(CONFIG_MAPS)).items) < objects + 1:
+            await asyncio.sleep(0.5)
+        while not await _has_deployment(mailbox):
             await asyncio.sleep(0.5)
 
     await for_each(len(names), filled)
-    return names
+
+
+async def _has_deployment(mailbox: Client) -> bool:
+    try:
+        return bool((await mailbox.list(_DEPLOYMENTS)).items)
+    except NotFound:
+        return False  # the type comes with the first object
 
 
 async def fill(hub: Hub, kubeconfig: Path, edges: int) -> list[EdgeName]:
     """Return the mailboxes of a whole fleet, made before or now."""
     async with connected(kubeconfig) as client:
-        if not hub.has(edges, OBJECTS):
-            await furnish(client, edges, OBJECTS)
-        names = await mailboxes(client, edges, OBJECTS)
+        if hub.has(edges, OBJECTS):
+            return await mailboxes(client, edges)
+        await furnish(client, edges, OBJECTS)
+        names = await mailboxes(client, edges)
+        await delivered(client, names, OBJECTS)
     hub.complete(edges, OBJECTS)
     return names
 

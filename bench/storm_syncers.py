@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -40,6 +41,7 @@ from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
 from skerry.runtime.wrapping import WrappedTransport
 
 _REPORT_SECONDS = 0.25
+_NICE = 5
 
 
 class Edge(msgspec.Struct):
@@ -186,5 +188,7 @@ if __name__ == "__main__":
     # Each of them says each time that the hub is away.
     log.configure(stream=_Nowhere())
     raise_open_files()
+    # They are other machines, whose work takes nothing from the hub.
+    os.nice(_NICE)
     wanted = msgspec.json.decode(sys.stdin.buffer.readline(), type=Fleet)
     uvloop.run(Syncers(Path(sys.argv[1]), float(sys.argv[2])).run(wanted))
