@@ -295,18 +295,20 @@ class Engine:
             call.require = partial(self._require, user, info, route)
         if route.named is not None:
             _refuse_hidden(call, route.named)
-        handler = self._handler(call)
         try:
-            if resource.webhook is None or self._conversions is None:
-                answer = await handler(call)
-            else:
-                answer = await self._conversions.run(call, lambda: handler(call))
+            answer = await self._handled(call)
         except ApiError as error:
             error.warnings = call.warnings
             raise
         if info.verb in _WRITES:
             answer = _as_preferred(request, answer)
         return with_warnings(answer, call.warnings) if call.warnings else answer
+
+    async def _handled(self, call: Call) -> Answer:
+        handler = self._handler(call)
+        if call.resource.webhook is None or self._conversions is None:
+            return await handler(call)
+        return await self._conversions.run(call, lambda: handler(call))
 
     def _visit(self, info: RequestInfo, route: Route) -> ExtensionHandler | None:
         if route.visit is not None or (route.types is not None and info.path not in IN_VIEWS):
