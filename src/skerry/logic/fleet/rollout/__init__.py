@@ -6,7 +6,8 @@
 * ``evidence``: what the reports of one destination come to; ``verdict``: what is to be thought of
   it at a revision; ``judging``: all destinations of one rollout, at the cost of what changes.
 * ``state``: what a Rollout's status remembers; ``view``: what a situation comes to;
-  ``advance``: the state table, as data; ``clocks``: how long ago something was, whatever the wall clock does.
+  ``advance``: the state table, as data; ``clocks``: how long ago something was,
+  whatever the wall clock does.
 * ``assign``: which slots get which revision now; ``departing``: who goes.
 * ``foresight``: the rollout that a change would start.
 * ``conditions``, ``text``: a rollout in words, for tools that wait and for people.
