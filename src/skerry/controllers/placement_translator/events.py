@@ -366,7 +366,7 @@ class EventHandlers(RevisionEvents):
 
     def put(self, records: Records, record: Record) -> None:
         """Take a new state of an object."""
-        if not records.matters(record):
+        if record.system and not records.matters(record):
             self.removed(records, record)
         elif records.is_news(record):
             old = records.put(record)

@@ -288,7 +288,10 @@ class Records:
     # -- asking ------------------------------------------------------------------------------
 
     def get(self, cluster: ClusterName, namespace: str, name: str) -> Record | None:
-        return self.within(cluster, namespace).get(name)
+        if namespace:
+            namespaces = self._namespaced.get(cluster, _NO_NAMESPACES)
+            return namespaces.get(namespace, _NO_ROWS).get(name)
+        return self._rows.get(cluster, _NO_ROWS).get(name)
 
     def within(self, cluster: ClusterName, namespace: str = "") -> Mapping[str, Record]:
         """Return the records of a namespace (or the cluster-scoped ones) by name."""
