@@ -289,8 +289,7 @@ class Engine:
             raise _nothing_at(info.path, types)
         acting = user if route.acting is None else route.acting(user)
         call = Call(request, info, acting, resource, types, route.labels, route.visible, route.view)
-        if resource.deprecation:
-            call.warnings.append(resource.deprecation)
+        call.warnings.extend(resource.deprecation)
         if info.verb in _CREATING:
             call.require = partial(self._require, user, info, route)
         if route.named is not None:

@@ -118,7 +118,7 @@ class Resource:
     # Warnings for the client (deprecated fields and the like), reported on create and update.
     warnings: Callable[[Object], Sequence[str]] = field(default=lambda _: ())
     # What every request at this version is answered with: that it is deprecated.
-    deprecation: str = ""
+    deprecation: tuple[str, ...] = ()
     # Return what is wrong with a name, nothing when it will do.
     check_name: Callable[[str], Sequence[str]] = field(default=lambda _: ())
     # ``metadata.generation`` counts changes of everything but metadata and status.

@@ -274,12 +274,12 @@ def _warnings(obj: Object) -> Sequence[str]:
     return finalizer_warnings(finalizers) if finalizers else ()
 
 
-def _deprecation(version: Raw, info: ResourceInfo) -> str:
+def _deprecation(version: Raw, info: ResourceInfo) -> tuple[str, ...]:
     """Return the warning of a deprecated version, in its own words if it has some."""
     if not version.get("deprecated"):
-        return ""
+        return ()
     given = text(version.get("deprecationWarning"))
-    return given or f"{info.group}/{info.version} {info.kind} is deprecated"
+    return (given or f"{info.group}/{info.version} {info.kind} is deprecated",)
 
 
 def _selectable(version: Raw) -> dict[str, Callable[[Object], str]]:

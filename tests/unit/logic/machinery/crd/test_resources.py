@@ -232,7 +232,7 @@ def test_each_served_version_is_a_resource_the_preferred_first() -> None:
     assert [one.info.version for one in served_versions] == ["v2", "v1", "v1beta1"]
     assert {one.storage_version for one in served_versions} == {"v1"}
     deprecated = "stable.example.com/v1beta1 CronTab is deprecated"
-    assert [one.deprecation for one in served_versions] == ["", "", deprecated]
+    assert [one.deprecation for one in served_versions] == [(), (), (deprecated,)]
 
 
 def test_equal_definitions_share_what_was_compiled() -> None:
