@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,7 +49,7 @@ def client_config(raw: Mapping[str, Any]) -> ClientConfig:
     if service:
         name, namespace = service.get("name") or "", service.get("namespace") or ""
         port, host = service.get("port") or _HTTPS_PORT, f"{name}.{namespace}.svc"
-        path = service.get("path") or "/"
+        path = _cleaned(service.get("path") or "")
         url = f"https://{host}:{port}{path if path != '/' else ''}"
         return ClientConfig(host, port, path, bundle, ServiceRef(namespace, name, port), url)
     url = raw.get("url") or ""
@@ -58,7 +59,18 @@ def client_config(raw: Mapping[str, Any]) -> ClientConfig:
     except ValueError:
         # What is stored was valid; an older server's idea of that may differ.
         return ClientConfig("", _HTTPS_PORT, "/", bundle, url=url)
-    return ClientConfig(parts.hostname or "", port, parts.path or "/", bundle, url=url)
+    path = _cleaned(parts.path)
+    if parts.path:
+        url = f"{parts.scheme}://{parts.netloc}{path}"
+    return ClientConfig(parts.hostname or "", port, path, bundle, url=url)
+
+
+def _cleaned(path: str) -> str:
+    """Return *path* as Kubernetes' client asks for it: no empty segments, none at the end.
+
+    envtest's URLs begin theirs with two slashes, and Go's servers redirect such requests.
+    """
+    return "/" + posixpath.normpath("/" + path).lstrip("/")
 
 
 def _bundle(text: str) -> bytes | None:

@@ -20,6 +20,24 @@ def test_a_url_is_taken_apart() -> None:
     assert client_config({"url": "https://h"}).port == 443
 
 
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("", "/"),
+        ("/", "/"),
+        ("//failing", "/failing"),
+        ("/a/", "/a"),
+        ("/a//b", "/a/b"),
+        ("/a/../b", "/b"),
+        ("/a%2Fb", "/a%2Fb"),
+    ],
+)
+def test_a_path_is_asked_for_as_kubernetes_client_does(given: str, asked: str) -> None:
+    found = client_config({"url": f"https://h:1{given}"})
+    assert (found.path, found.url) == (asked, f"https://h:1{asked if given else ''}")
+    assert client_config(service(path=given)).path == asked
+
+
 def test_a_service_is_known_by_its_name() -> None:
     found = client_config(service(path="/v"))
     assert found.service is not None
