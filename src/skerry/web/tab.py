@@ -30,6 +30,7 @@ from skerry.logic.fleet.console.frames import (
     Size,
     Subscribe,
     TerminalFrame,
+    Typed,
     Unsubscribe,
     parse_frame,
 )
@@ -140,8 +141,7 @@ class Tab:
                 rate = self._terminal_frames if of_terminal else self._sessions.rate(self._session)
                 while not rate.allows(self._clock.monotonic()):
                     await self._clock.sleep(_PAUSE_SECONDS)
-                if not isinstance(frame, Shown | Size):
-                    # What a program prints is shown without anybody there.
+                if not _is_by_itself(frame):
                     self._sessions.use(self._session)
                 if frame is not None:
                     await self._hear(frame, tasks)
@@ -310,6 +310,11 @@ class Tab:
 
     def _say(self, frame: Mapping[str, Any]) -> None:
         self._socket.send_text(_text(frame))
+
+
+def _is_by_itself(frame: Frame | None) -> bool:
+    """Tell whether a page says this without anybody there: programs print, and ask terminals."""
+    return isinstance(frame, Shown | Size) or (isinstance(frame, Typed) and frame.answered)
 
 
 def _text(frame: Mapping[str, Any]) -> str:

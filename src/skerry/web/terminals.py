@@ -109,7 +109,7 @@ class Terminals:
         if isinstance(frame, End):
             running.end()
             return
-        if isinstance(frame, Typed):
+        if isinstance(frame, Typed) and not frame.answered:
             running.used = self._clock.monotonic()
         try:
             running.terminal.hear(frame)

@@ -138,6 +138,8 @@ async def test_a_terminal_in_which_nobody_types_for_long_is_ended() -> None:
             place.terminals.run(run(number), ALICE, tasks)
         await asyncio.sleep(IDLE_SECONDS / 2)
         place.terminals.hear(Typed(2, b"x"))
+        # A program that asks where the cursor is keeps nothing open by that.
+        place.terminals.hear(Typed(1, b"\x1b[1;1R", answered=True))
         await asyncio.sleep(IDLE_SECONDS / 2)
         place.terminals.end_idle()
         await turns()

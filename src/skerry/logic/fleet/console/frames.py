@@ -69,10 +69,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Somebody typed or pasted."""
+    """Somebody typed or pasted; or the terminal *answered* by itself what the program asked it."""
 
     id: int
     text: bytes
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def parse_frame(text: bytes) -> Frame:
 
 def _of_terminal(frame: Mapping[str, Any], number: int) -> TerminalFrame | None:
     if "typed" in frame:
-        return Typed(number, _bytes(frame["typed"], number))
+        return Typed(number, _bytes(frame["typed"], number), frame.get("answered") is True)
     if "size" in frame:
         return Size(number, _size(frame, number))
     if "shown" in frame:

@@ -40,7 +40,7 @@ function Session({ asked, onOver, onAgain }) {
   useEffect(() => {
     let left = false;
     const heard = {
-      typed: (piece) => program.current && setDropped(!program.current.type(piece)),
+      typed: (piece, answered) => program.current && setDropped(!program.current.type(piece, answered)),
       resized: (size) => program.current?.resize(size),
       left: () => after.current.focus(),
     };

@@ -44,6 +44,8 @@ export function begin(kind, words, size, heard) {
   let typing = 0;
   let shown = 0;
   let noting = 0;
+  // Whether somebody typed any of what waits.
+  let acted = false;
   const say = run(kind, words, size, (frame) => {
     if (frame.running) heard.running(frame.running);
     else if (frame.out) print(bytes(frame.out));
@@ -82,14 +84,16 @@ export function begin(kind, words, size, heard) {
       waiting = piece.length < whole.length ? [whole.subarray(piece.length)] : [];
       held -= piece.length;
       room -= piece.length;
-      say({ typed: text(piece) });
+      say({ typed: text(piece), ...(acted ? {} : { answered: true }) });
     }
+    if (!held) acted = false;
   }
 
   return {
-    /** Pass on what was typed; false where too much waits already, and it is not. @param {Uint8Array} piece */
-    type(piece) {
+    /** Pass on what was typed; false where too much waits already, and it is not. @param {Uint8Array} piece @param {boolean} answered by the terminal itself */
+    type(piece, answered) {
       if (held + piece.length > MAX_WAITING_BYTES) return false;
+      acted ||= !answered;
       waiting.push(piece);
       held += piece.length;
       typing ||= window.setTimeout(pass, TYPED_MS);

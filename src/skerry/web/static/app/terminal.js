@@ -17,6 +17,9 @@ const FAMILY = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const IGNORED = [0, 1, 2, 8, 52];
 /** As the hub takes it. */
 const MAX_SIDE = 1000;
+/** What people do to a terminal, and how soon after it what comes of it is there. */
+const ACTS = ["keydown", "input", "paste", "compositionend", "pointerdown", "pointerup", "wheel"];
+const ACT_MS = 500;
 
 class AdoptedStyle extends HTMLElement {
   #sheet = new CSSStyleSheet();
@@ -61,7 +64,7 @@ function fitting(box, shown) {
  * Show a terminal in *box*.
  *
  * @param {HTMLElement} box
- * @param {{typed: (bytes: Uint8Array) => void, resized: (size: number[]) => void, left: () => void}} heard
+ * @param {{typed: (bytes: Uint8Array, answered: boolean) => void, resized: (size: number[]) => void, left: () => void}} heard
  */
 export async function terminalIn(box, heard) {
   if (!customElements.get("adopted-style")) customElements.define("adopted-style", AdoptedStyle);
@@ -77,9 +80,13 @@ export async function terminalIn(box, heard) {
     if (event.type === "keydown") heard.left();
     return false;
   });
+  // A terminal also answers by itself: where its cursor is, what it is called. That is nobody typing.
+  let acted = -ACT_MS;
+  for (const kind of ACTS) box.addEventListener(kind, () => (acted = performance.now()), { capture: true, passive: true });
+  const answered = () => performance.now() - acted > ACT_MS;
   const encoder = new TextEncoder();
-  shown.onData((text) => heard.typed(encoder.encode(text)));
-  shown.onBinary((text) => heard.typed(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
+  shown.onData((text) => heard.typed(encoder.encode(text), answered()));
+  shown.onBinary((text) => heard.typed(Uint8Array.from(text, (letter) => letter.charCodeAt(0)), answered()));
   const fit = () => shown.resize(...fitting(box, shown));
   fit();
   shown.onResize(({ cols, rows }) => heard.resized([cols, rows]));
