@@ -127,7 +127,7 @@ async def test_closing_the_transport_ends_its_streams_and_takes_no_request() -> 
         await transport.request("GET", "/")
 
 
-async def test_a_writer_waits_for_a_slow_reader_and_is_told_when_it_left() -> None:
+async def test_a_writer_waits_for_a_slow_reader_and_notices_when_it_left() -> None:
     written = 0
     outcome: list[str] = []
 

@@ -133,7 +133,7 @@ async def test_events_come_in_order_and_a_watch_that_ends_well_just_ends() -> No
     assert found == [Notice(each["type"], each["object"]) for each in events]  # type: ignore[arg-type]
 
 
-async def test_an_error_the_server_tells_is_raised() -> None:
+async def test_an_error_the_server_reports_is_raised() -> None:
     server = Server(events=[{"type": "ERROR", "object": Gone("too old").status()}])
     with pytest.raises(Gone, match="too old"):
         await watched_to_the_end(server)

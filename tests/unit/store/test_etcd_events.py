@@ -104,7 +104,7 @@ async def bench() -> AsyncIterator[Bench]:
         yield Bench(etcd, client)
 
 
-def states(events: Sequence[Event]) -> list[tuple[str, bytes | None]]:
+def reported(events: Sequence[Event]) -> list[tuple[str, bytes | None]]:
     return [(event.key, event.value) for event in events]
 
 
@@ -112,8 +112,12 @@ async def test_a_replay_ends_with_the_revision_it_goes_up_to(bench: Bench) -> No
     first = bench.write(a=b"1", b=b"1")
     middle = bench.write(a=None)
     bench.write(c=b"later")
-    assert states(await bench.replayed(first, middle)) == [("/a", b"1"), ("/b", b"1"), ("/a", None)]
-    assert states(await bench.replayed(middle, middle)) == [("/a", None)]
+    assert reported(await bench.replayed(first, middle)) == [
+        ("/a", b"1"),
+        ("/b", b"1"),
+        ("/a", None),
+    ]
+    assert reported(await bench.replayed(middle, middle)) == [("/a", None)]
 
 
 async def test_a_replay_of_nothing_asks_nobody(bench: Bench) -> None:
@@ -150,7 +154,7 @@ async def test_what_happens_is_published(bench: Bench) -> None:
         await asyncio.sleep(0)
         revision = bench.write(a=b"1")
         await waiting
-    assert states(feed.after(0)) == [("/a", b"1")]
+    assert reported(feed.after(0)) == [("/a", b"1")]
     assert feed.newest == revision * FACTOR
 
 
@@ -166,7 +170,7 @@ async def test_a_stream_that_breaks_goes_on_where_it_ended(bench: Bench) -> None
         bench.etcd.break_watches()
         bench.write(b=b"2")
         await second
-    assert states(feed.after(0)) == [("/a", b"1"), ("/b", b"2")]
+    assert reported(feed.after(0)) == [("/a", b"1"), ("/b", b"2")]
 
 
 async def test_what_was_compacted_unread_makes_the_watchers_turn_to_history(bench: Bench) -> None:

@@ -122,7 +122,7 @@ say([passed({"socket": "a"}), passed({"socket": ""}), passed({"datagram": ""})])
     assert found == [[True, True], [True, False], [False, False]]
 
 
-def test_what_fails_in_a_process_apart_is_told_here() -> None:
+def test_what_fails_in_a_process_apart_is_raised_here() -> None:
     failed = apart(
         """
 from skerry.edge.agent.network_keeper import _apart

@@ -224,7 +224,7 @@ async def test_a_pod_that_is_over_is_not_run_again(tmp_path: Path) -> None:
 
 
 @virtual
-async def test_a_pod_that_is_gone_from_the_server_is_stopped_and_nobody_is_told(
+async def test_a_pod_that_is_gone_from_the_server_is_stopped_without_a_word_to_it(
     tmp_path: Path,
 ) -> None:
     desk = Desk(tmp_path, pod())

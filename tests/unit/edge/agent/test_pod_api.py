@@ -1,4 +1,4 @@
-"""What the server is told of exactly one pod, and when that must be tried again."""
+"""What is written to the server of exactly one pod, and when that must be tried again."""
 
 from __future__ import annotations
 

@@ -172,6 +172,17 @@ async def test_an_edge_that_ends_ends_its_keeper_and_nobody_elses(
     assert keeper.process.wait() == -9
 
 
+async def test_a_recorded_keeper_that_has_ended_is_not_asked(
+    tmp_path: Path, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new one is started in its place; here that fails, which says that it was tried."""
+    keeper.process.kill()
+    keeper.process.wait()
+    monkeypatch.setattr("skerry.edge.agent.pod_network._KEEPER", "/no/such/keeper.py")
+    with pytest.raises(NoNamespaces, match="ended without a word"):
+        await PodNetwork(tmp_path, "10.96.0.0/16").start()
+
+
 async def test_a_record_cut_short_is_none(tmp_path: Path) -> None:
     (tmp_path / "keeper.json").write_text("[12")
     end_network(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -166,6 +167,17 @@ async def test_a_port_is_known_at_once_and_gone_with_its_service(desk: Desk) -> 
         assert desk.proxy.reached_at(service(), port) is None
         with pytest.raises(OSError, match=r"Connect call failed|refused"):
             await asyncio.open_connection(*first)
+
+
+async def test_the_port_of_a_service_is_free_in_the_moment_it_goes(desk: Desk) -> None:
+    """Its address may be another Service's at once."""
+    async with desk.running():
+        desk.services.apply("ADDED", service())
+        place = desk.proxy.reached_at(service(), {"name": "http", "port": 80})
+        assert place is not None
+        desk.services.apply("DELETED", service())
+        with socket.socket() as taking:
+            taking.bind(place)
 
 
 @pytest.mark.parametrize(

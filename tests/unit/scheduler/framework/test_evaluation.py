@@ -83,7 +83,7 @@ class Named(Plugin):
 
 
 class Mood(Plugin):
-    """Not cacheable: refuses what it is told to, and scores all others alike but one."""
+    """Not cacheable: refuses what a test says, and scores all others alike but one."""
 
     name = "Mood"
 

@@ -83,7 +83,7 @@ async def test_a_namespace_we_have_let_go_of_is_no_longer_ours() -> None:
     assert await Hub(let_go).observe(terminating()) is None
 
 
-async def test_content_is_told_by_type_with_what_holds_it() -> None:
+async def test_content_is_counted_by_type_with_what_holds_it() -> None:
     hub = Hub(terminating())
     hub.add("pods", "a", finalizers=["x/one", "x/two"])
     gone = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
@@ -99,7 +99,7 @@ async def test_content_is_told_by_type_with_what_holds_it() -> None:
     assert maps.deletes_collections
 
 
-async def test_what_cannot_be_read_is_named_and_the_rest_is_told() -> None:
+async def test_what_cannot_be_read_is_named_and_the_rest_is_counted() -> None:
     hub = Hub(terminating())
     hub.add("pods", "a")
     hub.broken["secrets"] = Forbidden("not for you")
