@@ -127,13 +127,7 @@ def security_with(
         tokens_csv = f"{tokens_csv}\n{settings.token_auth_file.read_text()}"
     people, chores = _people(settings, clock)
     revoked = RevokedCertificates(store, clock)
-    certificates = ClientCertificates(
-        clock,
-        revoked=revoked,
-        authorities=lambda: authorities.of_clients,
-        reserved=reserved,
-        special=edge_certificates,
-    )
+    certificates = _certificates(authorities, clock, revoked, reserved, edge_certificates)
     authentication = Authentication(
         clock,
         authorizer,
@@ -149,6 +143,23 @@ def security_with(
         proxy=_front_proxy(settings, authorities, revoked, clock),
     )
     return Security(authentication, authorizer, rbac, tokens, revoked, chores)
+
+
+def _certificates(
+    authorities: Authorities,
+    clock: Clock,
+    revoked: RevokedCertificates,
+    reserved: tuple[str, ...],
+    special: SpecialCertificates | None,
+) -> ClientCertificates:
+    return ClientCertificates(
+        clock,
+        authorities=lambda: authorities.of_clients,
+        own=lambda: authorities.pki.authorities,
+        revoked=revoked,
+        reserved=reserved,
+        special=special,
+    )
 
 
 def _front_proxy(

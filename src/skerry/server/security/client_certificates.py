@@ -60,7 +60,8 @@ class ClientCertificates:
     """Users by client certificate.
 
     Without *authorities* the issuer is taken to be checked elsewhere. Serial numbers in *revoked*
-    are refused, and so are names that begin with one of *reserved*, unless they are *special*.
+    are refused, and so are names that begin with one of *reserved*, unless they are *special*: who
+    bears such a name was given it here, by one of the authorities that are our *own*.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class ClientCertificates:
         clock: Clock,
         *,
         authorities: Authorities = lambda: (),
+        own: Authorities | None = None,
         revoked: Container[int] = frozenset(),
         reserved: tuple[str, ...] = (),
         special: SpecialCertificates | None = None,
     ) -> None:
         self._clock = clock
         self._authorities = authorities
+        self._own = own or authorities
         self._revoked = revoked
         self._reserved = reserved
         self._special = special
@@ -96,10 +99,14 @@ class ClientCertificates:
         except ValueError as error:
             log.info("client certificate cannot be read", v=2, error=error)
             raise Unauthorized from error
-        self._check(certificate.x509)
+        special = self._special
+        if special is not None and not special.concerns(certificate):
+            special = None
+        issuers = self._authorities() if special is None else self._own()
+        self._check(certificate.x509, issuers)
         credential = {CREDENTIAL: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}
-        if self._special is not None and self._special.concerns(certificate):
-            user, until = self._special.user(certificate)
+        if special is not None:
+            user, until = special.user(certificate)
         else:
             until = certificate.x509.not_valid_after_utc
             if until < self._clock.now():
@@ -113,14 +120,15 @@ class ClientCertificates:
         self._known.put(der, user, until)
         return user
 
-    def _check(self, certificate: x509.Certificate) -> None:
+    def _check(
+        self, certificate: x509.Certificate, authorities: Sequence[x509.Certificate]
+    ) -> None:
         """Check what holds for every certificate, special ones included."""
         now = self._clock.now()
         if certificate.serial_number in self._revoked:
             raise _refused("it is revoked", certificate)
         if now < certificate.not_valid_before_utc:
             raise _refused("it is not valid yet", certificate)
-        authorities = self._authorities()
         if not authorities:
             return
         for authority in authorities:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from skerry.api.errors import Unauthorized
-from skerry.server.security.client_certificates import ClientCertificates
+from skerry.server.security.client_certificates import ClientCertificates, NamedCertificate
 from skerry.server.security.pki import Authority, Credential, new_ca
+from skerry.server.user import User
 from tests.kit.server.clock import HandClock
 
 
@@ -73,6 +74,27 @@ def test_what_is_remembered_ends_with_the_certificate(clock: HandClock, ca: Cred
     clock.advance(20)
     with pytest.raises(Unauthorized):
         accepted.user(shown)
+
+
+class _Edges:
+    """Certificates of edges, as a hub has them."""
+
+    def concerns(self, certificate: NamedCertificate) -> bool:
+        return certificate.name.startswith("system:edge")
+
+    def user(self, certificate: NamedCertificate) -> tuple[User, datetime]:
+        return User(certificate.name), certificate.x509.not_valid_after_utc
+
+
+def test_a_name_that_is_given_here_counts_by_our_own_authority_alone(
+    clock: HandClock, ca: Credential
+) -> None:
+    other = new_ca("other", clock)
+    accepted = accepting(clock, ca, other, own=lambda: [ca.x509], special=_Edges())
+    assert accepted.user(der(other, clock)), "of anybody else it vouches"
+    assert accepted.user(der(ca, clock, "system:edge:a"))
+    with pytest.raises(Unauthorized):
+        accepted.user(der(other, clock, "system:edge:a"))
 
 
 def test_a_reserved_name_or_group_is_nobodys(clock: HandClock, ca: Credential) -> None:
