@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skerry.api.errors import NotFound
+from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.controllers.workload.endpointslice.events import BY_SERVICE, IN_NAMESPACE
-from skerry.controllers.workload.kinds import ENDPOINTS
+from skerry.controllers.workload.kinds import ENDPOINTS, SERVICES
 from skerry.logic.machinery.selectors import Selector
 from skerry.runtime.client import Client
 from skerry.runtime.index import Key
@@ -45,8 +46,7 @@ class Observer:
     async def observe(self, key: Key) -> Observed | Leftover | None:
         service = self._services.index.get(key)
         if service is None:
-            endpoints = await self._endpoints(key)
-            return None if endpoints is None else Leftover(endpoints)
+            return await self._leftover(key)
         # Without a selector somebody else tells where a Service leads.
         if not service["spec"].get("selector"):
             return None
@@ -59,11 +59,21 @@ class Observer:
             if selector.matches(pod["metadata"].get("labels"))
         )
         slices = tuple(self._slices.index.by(BY_SERVICE, (key.namespace, key.name)))
-        return Observed(service, pods, slices, await self._endpoints(key))
+        return Observed(service, pods, slices, await self._live(ENDPOINTS, key))
 
-    async def _endpoints(self, key: Key) -> Object | None:
+    async def _leftover(self, key: Key) -> Leftover | None:
+        """Return Endpoints that lost their Service.
+
+        One that was made again with Endpoints of its own may not be in the cache yet; people who
+        keep those by hand would not get them back.
+        """
+        endpoints = await self._live(ENDPOINTS, key)
+        if endpoints is None or await self._live(SERVICES, key) is not None:
+            return None
+        return Leftover(endpoints)
+
+    async def _live(self, kind: GroupVersionResource, key: Key) -> Object | None:
         try:
-            client = self._client.for_cluster(key.cluster)
-            return await client.get(ENDPOINTS, key.name, key.namespace)
+            return await self._client.for_cluster(key.cluster).get(kind, key.name, key.namespace)
         except NotFound:
             return None

@@ -70,3 +70,15 @@ async def test_endpoints_of_a_service_that_is_gone_are_left_over() -> None:
     (action,) = decide(found)
     assert isinstance(action, Delete)
     assert (action.target.gvr, action.target.name) == (ENDPOINTS, "web")
+
+
+async def test_endpoints_of_a_service_that_was_made_again_are_left_alone() -> None:
+    kinds = [served("", "v1", "endpoints", "Endpoints"), served("", "v1", "services", "Service")]
+    client = Client(Twin(types=[*TYPES, *kinds]))
+    services, pods, slices = cache(SERVICES), cache(PODS), cache(SLICES)
+    connect(queue_of_keys(), services, pods, slices)
+    await client.create(NAMESPACES, {"metadata": {"name": "shop"}})
+    for kind in (SERVICES, ENDPOINTS):
+        await client.create(kind, {"metadata": {"name": "web", "namespace": "shop"}})
+    found = await Observer(client, services, pods, slices).observe(Key("", "shop", "web"))
+    assert found is None, "the cache is behind"
