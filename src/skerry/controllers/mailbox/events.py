@@ -20,7 +20,6 @@ from skerry.runtime.informer import Handler, Informer
 NAME = "mailbox-controller"
 BY_UID = "uid"
 BY_CONTENT = "content"
-# In a lean Lease: the times of its renewals, as far as anybody says.
 _KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
 
 
