@@ -61,7 +61,8 @@ def _is_over(line: Timeline, oldest: datetime) -> bool:
 
 
 def _kept(record: Record) -> Kept:
-    return Kept(record.order, record.time, len(orjson.dumps(record.object)), record.pages)
+    size = len(orjson.dumps(record.object))
+    return Kept(record.order, record.time, size, record.pages, record.place)
 
 
 def _checkpoint(observed: ObservedHistory, line: Timeline, end: int, maker: Maker) -> list[Action]:

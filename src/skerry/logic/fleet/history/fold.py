@@ -22,13 +22,11 @@ from pyroaring import BitMap
 
 from skerry.api.objects import Object
 from skerry.logic.fleet.history.packing import Corrupt, Standing, key_of
-from skerry.logic.fleet.history.record import Record, in_order, order_of, read
+from skerry.logic.fleet.history.record import Place, Record, in_order, order_of, read
 from skerry.logic.fleet.placement.records import Destination
 
 # Slots are given one after another and never again: no placement comes near this.
 _BEYOND_SLOTS = 1 << 31
-
-_Place = tuple[str, int, int]
 
 
 class UnknownThen(Exception):
@@ -238,27 +236,22 @@ def folded(line: Timeline, end: int) -> State:
 def believable(records: Sequence[Record]) -> Iterator[Record]:
     """Yield the records that say something: no pages of checkpoints that lack one."""
     whole = _whole_checkpoints(records)
-    return (each for each in records if each.change != "Checkpoint" or _place(each) in whole)
+    return (each for each in records if each.change != "Checkpoint" or each.place in whole)
 
 
-def _whole_checkpoints(records: Iterable[Record]) -> set[_Place]:
+def _whole_checkpoints(records: Iterable[Record]) -> set[Place]:
     """Return the places at which a checkpoint stands with all its pages."""
-    pages: dict[_Place, set[int]] = {}
-    wanted: dict[_Place, int] = {}
+    pages: dict[Place, set[int]] = {}
+    wanted: dict[Place, int] = {}
     for each in records:
         if each.change == "Checkpoint":
-            pages.setdefault(_place(each), set()).add(each.page)
-            wanted[_place(each)] = each.pages
+            pages.setdefault(each.place, set()).add(each.page)
+            wanted[each.place] = each.pages
     return {place for place, there in pages.items() if len(there) >= wanted[place]}
 
 
-def _place(record: Record) -> _Place:
-    """Return where a checkpoint stands; two controllers that write one there write the same."""
-    return (record.uid, record.order.revision, record.order.counter)
-
-
-def _starts(record: Record, whole: set[_Place]) -> bool:
-    return record.change == "Checkpoint" and record.page == 1 and _place(record) in whole
+def _starts(record: Record, whole: set[Place]) -> bool:
+    return record.change == "Checkpoint" and record.page == 1 and record.place in whole
 
 
 def _end(records: Sequence[Record], moment: datetime) -> int:

@@ -389,6 +389,15 @@ def _hash(value: object, size: int) -> str:
 # -- reading ---------------------------------------------------------------------------------
 
 
+class Place(NamedTuple):
+    """Where a checkpoint stands: its placement, the order of its first page, and what it is for."""
+
+    uid: str
+    revision: int
+    counter: int
+    folded: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A DecisionRecord as read. ``slots`` and ``keys`` together are its destinations."""
@@ -409,6 +418,17 @@ class Record:
     page: int
     pages: int
     object: Mapping[str, Any]
+
+    @property
+    def place(self) -> Place:
+        """Of a checkpoint: where it stands, which is the same for all its pages.
+
+        Two controllers that write one at the same place write the same. One that a history is
+        folded into has one counter; one that begins a chain is part of it, page after page.
+        """
+        folded = "chains" in self.object
+        first = self.order.counter - (0 if folded else self.page - 1)
+        return Place(self.uid, self.order.revision, first, folded)
 
     @property
     def standings(self) -> list[Standing]:

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final, NamedTuple
 
 from skerry.api.edge import HISTORY_RETENTION
 from skerry.api.objects import Object
-from skerry.logic.fleet.history.record import Order
+from skerry.logic.fleet.history.record import Order, Place
 
 _DAY: Final = timedelta(days=1)
 # Over a limit, a tenth more is dropped than must be: else every record would drop another.
@@ -70,12 +70,16 @@ def is_kept(placement: Object, usual: Limits) -> bool:
 
 
 class Kept(NamedTuple):
-    """What of a record counts for retention; ``pages`` is how many a checkpoint has in all."""
+    """What of a record counts for retention.
+
+    ``pages`` is how many a checkpoint has in all, ``place`` what they have in common.
+    """
 
     order: Order
     time: datetime
     size: int
-    pages: int = 1
+    pages: int
+    place: Place
 
 
 class Plan(NamedTuple):
@@ -121,14 +125,13 @@ def _stands(records: Sequence[Kept], at: int) -> bool:
     if at >= len(records) or not _is_checkpoint(records[at]):
         return False
     first = records[at]
-    beside = takewhile(lambda each: _is_beside(each, first), islice(records, at, None))
+    beside = (each for each in islice(records, at, None) if _is_beside(each, first))
     return len({each.order.checkpoint for each in beside}) >= first.pages
 
 
 def _is_beside(kept: Kept, first: Kept) -> bool:
     """Tell whether a record is a page of the checkpoint that *first* is a page of."""
-    place = (first.order.revision, first.order.counter)
-    return _is_checkpoint(kept) and (kept.order.revision, kept.order.counter) == place
+    return _is_checkpoint(kept) and kept.place == first.place
 
 
 def _is_last_page(records: Sequence[Kept], at: int) -> bool:

@@ -8,7 +8,15 @@ import pytest
 
 from skerry.logic.fleet.history.fold import UnknownThen, folded, state_at, timeline
 from skerry.logic.fleet.history.packing import Standing
-from skerry.logic.fleet.history.record import Subject, checkpoint_of, digest, order_of
+from skerry.logic.fleet.history.record import (
+    Decision,
+    Reason,
+    Subject,
+    checkpoint_of,
+    digest,
+    order_of,
+    records_of,
+)
 from tests.kit.decisions import MAKER, NOW, SUBJECT, History, destination, random_history
 from tests.kit.sim.world import seeds_of
 
@@ -126,3 +134,31 @@ def test_a_checkpoint_without_all_its_pages_stands_for_nothing(missing: int) -> 
     assert folded(both, 2).standings == many
     with pytest.raises(UnknownThen):
         folded(both, 1)
+
+
+@pytest.mark.parametrize("missing", [None, 0, 1, 2])
+def test_a_checkpoint_that_begins_a_chain_stands_with_all_its_pages(missing: int | None) -> None:
+    many = [Standing(destination(number)) for number in range(12_000)]
+    begin = Decision("Checkpoint", tuple(many), Reason("HistoryBegins"))
+    pages = records_of([begin], SUBJECT, MAKER, follows=5, head=None, now=NOW)
+    assert len(pages) == 3
+    line = timeline([page for number, page in enumerate(pages) if number != missing])
+    if missing is None:
+        assert len(folded(line, 3).standings) == 12_000
+    else:
+        with pytest.raises(UnknownThen):
+            folded(line, 2)
+
+
+def test_checkpoints_of_two_sorts_at_one_place_are_two() -> None:
+    many = [Standing(destination(number)) for number in range(5_001)]
+    begin = Decision("Checkpoint", tuple(many), Reason("HistoryBegins"))
+    chained = records_of([begin], SUBJECT, MAKER, follows=5, head=None, now=NOW)
+    order = order_of(chained[-1]["metadata"]["name"])
+    assert order is not None
+    stands = checkpoint_of(many, SUBJECT, MAKER, after=order, time=NOW, chains={})
+    line = timeline([*chained, *stands])
+    assert len(folded(line, 4).standings) == 5_001
+    torn = timeline([chained[0], stands[1]])
+    with pytest.raises(UnknownThen):
+        folded(torn, 2)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.api.edge import HISTORY_RETENTION
-from skerry.logic.fleet.history.record import Order
+from skerry.logic.fleet.history.record import Order, Place
 from skerry.logic.fleet.history.retention import (
     InvalidRetention,
     Kept,
@@ -25,7 +25,8 @@ DAY = timedelta(days=1)
 
 
 def kept(age: timedelta, number: int, size: int = 100, checkpoint: int = 0, pages: int = 1) -> Kept:
-    return Kept(Order(number, 0, checkpoint, ""), NOW - age, size, pages)
+    place = Place("u", number, 0, folded=True)
+    return Kept(Order(number, 0, checkpoint, ""), NOW - age, size, pages, place)
 
 
 def test_what_is_within_the_limits_stays() -> None:
@@ -68,6 +69,14 @@ def test_a_checkpoint_that_lacks_a_page_is_written_again_before_anything_goes(
 def test_pages_of_two_checkpoints_do_not_make_one() -> None:
     pages = [kept(40 * DAY, number, checkpoint=number, pages=2) for number in (1, 2)]
     assert plan([kept(40 * DAY, 0), *pages, kept(DAY / 2, 3)], Limits(), NOW) == Plan(1, 1)
+
+
+def test_a_checkpoint_that_begins_a_chain_stands_for_what_came_before() -> None:
+    place = Place("u", 2, 0, folded=False)
+    pages = [
+        Kept(Order(2, number, number + 1, ""), NOW - 40 * DAY, 100, 2, place) for number in (0, 1)
+    ]
+    assert plan([kept(40 * DAY, 1), *pages, kept(DAY / 2, 3)], Limits(), NOW) == Plan(None, 1)
 
 
 def test_too_many_and_too_much_go() -> None:
