@@ -31,7 +31,7 @@ def held(obj: Object, *finalizers: str, **metadata: Any) -> bytes:
     return encode(obj)
 
 
-def leaving(*more: str) -> bytes:
+def terminating(*more: str) -> bytes:
     return held(definition(), CLEANUP, *more, deletionTimestamp="2030-01-01T00:00:00Z")
 
 
@@ -74,7 +74,7 @@ async def cleaning(*writes: Write) -> AsyncIterator[Place]:
 async def test_objects_go_first_and_the_type_with_the_last_of_its_own_cluster() -> None:
     things = [Write(key(name), encode(thing(name))) for name in ("a", "b")]
     elsewhere = Write(key("a", "away"), encode(thing("a")))
-    async with cleaning(*things, elsewhere, Write(TYPE, leaving())) as place:
+    async with cleaning(*things, elsewhere, Write(TYPE, terminating())) as place:
         assert set(await place.settled()) == {key("a", "away")}
 
 
@@ -82,12 +82,14 @@ async def test_a_type_that_is_not_being_deleted_keeps_everything() -> None:
     kept = Write(TYPE, held(definition(), CLEANUP))
     async with cleaning(Write(key("a"), encode(thing("a"))), kept) as place:
         assert set(await place.settled()) == {key("a"), TYPE}
-        await place.write(Write(TYPE, leaving()))
+        await place.write(Write(TYPE, terminating()))
         assert await place.settled() == {}
 
 
 async def test_an_object_with_a_finalizer_is_marked_and_holds_the_type_until_it_goes() -> None:
-    async with cleaning(Write(key("a"), held(thing("a"), "x/y")), Write(TYPE, leaving())) as place:
+    async with cleaning(
+        Write(key("a"), held(thing("a"), "x/y")), Write(TYPE, terminating())
+    ) as place:
         found = await place.settled()
         assert set(found) == {key("a"), TYPE}
         metadata = found[key("a")]["metadata"]
@@ -98,6 +100,6 @@ async def test_an_object_with_a_finalizer_is_marked_and_holds_the_type_until_it_
 
 
 async def test_other_finalizers_of_a_type_are_left_to_their_owners() -> None:
-    async with cleaning(Write(TYPE, leaving("x/y"))) as place:
+    async with cleaning(Write(TYPE, terminating("x/y"))) as place:
         found = await place.settled()
         assert found[TYPE]["metadata"]["finalizers"] == ["x/y"]

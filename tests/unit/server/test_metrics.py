@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +49,7 @@ def test_a_request_is_counted_by_its_verb_and_how_much_it_is_about(
 
 
 def test_an_apply_and_a_trial_are_counted_apart() -> None:
-    apply = {"content-type": "application/apply-patch+yaml"}
+    apply: dict[str, Any] = {"content-type": "application/apply-patch+yaml"}
     assert labels("PATCH", f"{MAPS}/a", **apply)[0] == "APPLY"
     assert labels("PATCH", f"{MAPS}/a")[0] == "PATCH"
     assert labels("POST", f"{MAPS}?dryRun=All")[1] == "All"
@@ -88,7 +90,7 @@ def test_a_request_without_a_known_duration_is_counted_and_not_measured() -> Non
     assert made.request_seconds.count(found) == 1
 
 
-def test_credentials_that_do_not_hold_are_told_from_none() -> None:
+def test_credentials_that_do_not_hold_are_counted_apart_from_none() -> None:
     made = metrics()
     made.unidentified(Request("GET", "/"), 401)
     made.unidentified(Request("GET", "/", headers={"authorization": "Bearer x"}), 401)

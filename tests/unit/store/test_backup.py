@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,7 +55,7 @@ async def test_more_objects_than_a_page_are_counted_and_restored_in_small_commit
     sizes: list[int] = []
 
     class Counting(MemoryStore):
-        async def commit(self, writes: list[Write]) -> list[int]:  # type: ignore[override]
+        async def commit(self, writes: Sequence[Write]) -> list[int]:
             sizes.append(len(writes))
             return await super().commit(writes)
 
@@ -85,7 +85,7 @@ async def test_a_restored_history_begins_beyond_everything_given_out_and_is_comp
 
 async def test_a_restore_that_breaks_off_leaves_a_store_that_says_so(tmp_path: Path) -> None:
     class Breaking(MemoryStore):
-        async def commit(self, writes: list[Write]) -> list[int]:  # type: ignore[override]
+        async def commit(self, writes: Sequence[Write]) -> list[int]:
             raise StoreError("the disk is full")
 
     await backup(await filled({"/a": b"1"}), tmp_path / "b", CLOCK)

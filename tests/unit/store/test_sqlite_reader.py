@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -172,7 +173,9 @@ def test_pages_together_are_what_there_was_at_their_revision(
     reader = Reader(partial(connection, path))
 
     async def read() -> None:
-        found, sizes, after = [], [], ""
+        found: list[Any] = []
+        sizes: list[Any] = []
+        after = ""
         while True:
             page = await reader.range(prefix, after, limit, at)
             measured = await reader.sizes(prefix, after, limit or 9, at)

@@ -127,7 +127,7 @@ def test_what_is_secret_is_passed_by_a_descriptor_and_never_as_an_argument(tmp_p
         f'cat /proc/self/fd/$2 | tr "\\0" "\\n" > {tmp_path}/read\n'
     )
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    wrapped = {"identity": None, "steps": [], "program": str(fake)}
+    wrapped: dict[str, Any] = {"identity": None, "steps": [], "program": str(fake)}
     task = {
         "rights": {"seccomp": ""},
         "environment": {"PASSWORD": "s3cret", "LD_PRELOAD": "/evil.so"},

@@ -37,11 +37,11 @@ class Issuer(Client):
     issued: list[tuple[str, Object]]
     failure: Exception | None = None
 
-    async def create(self, gvr: Any, content: Any, namespace: str = "", **more: Any) -> Object:
+    async def create(self, gvr: Any, obj: Any, namespace: str = "", **more: Any) -> Object:
         if self.failure is not None:
             raise self.failure
-        self.issued.append((more["name"], content["spec"]))
-        ends = self.clock.now().timestamp() + content["spec"]["expirationSeconds"]
+        self.issued.append((more["name"], obj["spec"]))
+        ends = self.clock.now().timestamp() + obj["spec"]["expirationSeconds"]
         moment = self.clock.now().fromtimestamp(ends, self.clock.now().tzinfo)
         return {"status": {"token": f"t{len(self.issued)}", "expirationTimestamp": rfc3339(moment)}}
 

@@ -137,7 +137,8 @@ class Bench:
         kept, state = self.built(item)
         rows = np.flatnonzero(self.evaluator.feasible(kept, state, item))
         totals = self.evaluator.totals(kept, state, item, rows)
-        return {self.table.target(row).name: int(t) for row, t in zip(rows, totals, strict=True)}
+        names = [self.table.target(int(row)).name for row in rows]
+        return {name: int(total) for name, total in zip(names, totals, strict=True)}
 
 
 def _same(plugin: Any, args: Any, handle: Any) -> Any:

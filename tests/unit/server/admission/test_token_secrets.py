@@ -27,8 +27,10 @@ KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
 UID = "kubernetes.io/service-account.uid"
 
 
-def secret(kind: str = TOKEN_TYPE, data: Object | None = None, **notes: str) -> Object:
-    annotations = {ACCOUNT: "robot", **{name.replace("_uid", UID): v for name, v in notes.items()}}
+def secret(
+    kind: str = TOKEN_TYPE, data: Object | None = None, account: str = "robot", uid: str = ""
+) -> Object:
+    annotations = {ACCOUNT: account, **({UID: uid} if uid else {})}
     metadata = {"name": "s", "namespace": "ns", "uid": "u-secret", "annotations": annotations}
     return {"metadata": metadata, "type": kind, **({"data": data} if data else {})}
 
@@ -67,7 +69,7 @@ async def test_what_else_the_secret_holds_stays() -> None:
 
 
 async def test_a_token_that_was_taken_out_comes_back() -> None:
-    assert "token" in await admitted(secret(_uid="u-robot"), "UPDATE", old=secret())
+    assert "token" in await admitted(secret(uid="u-robot"), "UPDATE", old=secret())
 
 
 async def test_a_token_that_is_there_is_left() -> None:
@@ -79,9 +81,9 @@ async def test_a_token_that_is_there_is_left() -> None:
     ("obj", "options"),
     [
         (secret("Opaque"), {}),
-        (secret(_uid="u-of-an-earlier-one"), {}),
-        (secret(**{ACCOUNT: "nobody"}), {}),
-        (secret(**{ACCOUNT: ""}), {}),
+        (secret(uid="u-of-an-earlier-one"), {}),
+        (secret(account="nobody"), {}),
+        (secret(account=""), {}),
         (secret(), {"cluster": "away"}),
         (secret(), {"inert": True}),
         (secret(), {"dry_run": True}),

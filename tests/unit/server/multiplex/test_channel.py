@@ -67,7 +67,8 @@ def key(name: str = "a") -> str:
 
 
 def value(data: dict[str, str], labels: dict[str, str] | None = None, name: str = "a") -> bytes:
-    metadata = {"name": name, "namespace": "ns", "uid": f"u-{name}", "labels": labels or {}}
+    metadata: Object = {"name": name, "namespace": "ns", "uid": f"u-{name}"}
+    metadata["labels"] = labels or {}
     metadata["managedFields"] = [{"manager": "me", "operation": "Update"}]
     return encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
@@ -129,7 +130,7 @@ def test_a_small_change_of_a_large_object_costs_a_line() -> None:
     assert len(orjson.dumps(lines.events[0])) < 300
 
 
-def test_what_a_reader_has_seen_is_not_told_again() -> None:
+def test_what_a_reader_has_seen_is_not_sent_again() -> None:
     lines = Lines()
     made = channel(lines)
     made.after = 5

@@ -114,7 +114,7 @@ def test_streams_end_after_half_an_hour_to_an_hour_and_not_all_at_once() -> None
 
 
 @virtual
-async def test_a_large_state_is_told_whole() -> None:
+async def test_a_large_state_is_sent_whole() -> None:
     store, names = MemoryStore("test"), [f"m{number:04}" for number in range(1010)]
     await store.commit(
         [

@@ -84,7 +84,7 @@ async def test_tokens_of_both_keys_are_accepted_until_the_old_one_is_retired(
     await place.keys.drop_old(place.servers())
     assert not await place.accepts(before)
     assert await place.accepts(after)
-    assert place.changes == 1, "whoever remembers tokens is told"
+    assert place.changes == 1, "whoever remembers tokens is notified"
     assert place.keys.status(place.servers())["retired"] == [old]
 
 
@@ -146,15 +146,17 @@ async def test_a_server_without_the_key_in_use_does_not_sign_beside_others(tmp_p
 # -- authorities ---------------------------------------------------------------------------------
 
 
-async def test_an_authority_is_known_by_its_name_and_changes_are_told_once(tmp_path: Path) -> None:
+async def test_an_authority_is_known_by_its_name_and_changes_are_passed_once(
+    tmp_path: Path,
+) -> None:
     made = Authorities(MemoryStore("test"), None, tmp_path, ["hub.example"], HandClock())
-    told: list[str] = []
-    made.listeners.append(lambda: told.append(made.current))
+    notified: list[str] = []
+    made.listeners.append(lambda: notified.append(made.current))
     assert list(made.known) == [made.current]
     assert "BEGIN CERTIFICATE" in made.bundle()
     assert made.bundle() == made.client_bundle()
     made.reload()
-    assert told == [], "nothing changed"
+    assert notified == [], "nothing changed"
     with pytest.raises(RotationRefused, match="no authority key"):
         await made.use("nobodys", [])
 
@@ -173,9 +175,9 @@ async def test_authorities_of_clients_vouch_for_clients_and_for_nothing_else(
     assert other.bundle() not in made.bundle()
     assert made.of_proxies == ()
     assert clients in made.files
-    told: list[int] = []
-    made.listeners.append(lambda: told.append(1))
+    notified: list[int] = []
+    made.listeners.append(lambda: notified.append(1))
     clients.write_text(made.pki.bundle.decode())
     made.reload()
-    assert told == [1]
+    assert notified == [1]
     assert other.bundle() not in made.client_bundle()

@@ -39,7 +39,7 @@ async def evict(server: Server, name: str, query: str = "", **more: Any) -> Repl
     return await server.create(f"{CORE}/pods/{name}/eviction{query}", body)
 
 
-async def is_leaving(server: Server, name: str) -> bool:
+async def is_being_deleted(server: Server, name: str) -> bool:
     answer = await server.get(f"{CORE}/pods/{name}")
     return answer.status == 404 or "deletionTimestamp" in answer.body["metadata"]
 
@@ -51,7 +51,7 @@ async def test_without_a_budget_an_eviction_is_a_delete() -> None:
         await budget(server, app="other")
         answer = await evict(server, "a")
         assert (answer.status, answer.body["status"]) == (201, "Success")
-        assert await is_leaving(server, "a")
+        assert await is_being_deleted(server, "a")
         assert (await evict(server, "gone")).status == 404
 
 
@@ -66,7 +66,7 @@ async def test_the_last_allowed_disruption_is_had_once() -> None:
         refused = await evict(server, "b")
         assert (refused.status, refused.body["reason"]) == (429, "TooManyRequests")
         assert refused.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
-        assert not await is_leaving(server, "b")
+        assert not await is_being_deleted(server, "b")
 
 
 @virtual
@@ -76,7 +76,7 @@ async def test_a_rehearsal_deletes_and_charges_nothing() -> None:
         await budget(server, disruptionsAllowed=1)
         for query, more in (("?dryRun=All", {}), ("", {"deleteOptions": {"dryRun": ["All"]}})):
             assert (await evict(server, "a", query, **more)).status == 201
-            assert not await is_leaving(server, "a")
+            assert not await is_being_deleted(server, "a")
             assert (await server.get(f"{BUDGETS}/b")).body["status"]["disruptionsAllowed"] == 1
 
 
@@ -97,7 +97,7 @@ async def test_two_budgets_of_one_pod_cannot_be_asked() -> None:
         for name in ("b", "c"):
             await budget(server, name, disruptionsAllowed=1)
         assert (await evict(server, "a")).status == 500
-        assert not await is_leaving(server, "a")
+        assert not await is_being_deleted(server, "a")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_pod_that_protects_nobody_goes_without_charge(
             await prepared(server, "a", ready=ready, phase=phase)
             await budget(server, **status)
             assert (await evict(server, "a")).status == (201 if goes else 429)
-            assert await is_leaving(server, "a") is goes
+            assert await is_being_deleted(server, "a") is goes
 
     tried()
 
@@ -132,5 +132,5 @@ async def test_the_name_in_the_eviction_is_that_of_the_path() -> None:
         await prepared(server, "a", "b")
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "b"}}
         assert (await server.create(f"{CORE}/pods/a/eviction", body)).status == 400
-        assert not await is_leaving(server, "a")
-        assert not await is_leaving(server, "b")
+        assert not await is_being_deleted(server, "a")
+        assert not await is_being_deleted(server, "b")

@@ -78,7 +78,7 @@ async def reviewed(asked: Call) -> tuple[Asked, Object]:
 
 
 async def test_a_question_is_about_whom_it_names_in_the_cluster_where_it_is_asked() -> None:
-    spec = {"user": "ben", "groups": ["ops"], "resourceAttributes": PODS}
+    spec: dict[str, Any] = {"user": "ben", "groups": ["ops"], "resourceAttributes": PODS}
     asked, status = await reviewed(call("subjectaccessreviews", **spec))
     assert (asked.user.name, asked.user.groups, asked.user.home) == ("ben", ("ops",), "")
     found = asked.attributes
@@ -137,7 +137,7 @@ async def test_a_question_about_a_path_has_no_resource() -> None:
     assert (asked.attributes.path, asked.attributes.resource) == ("/metrics", "")
 
 
-async def test_all_that_one_may_do_in_a_namespace_is_told() -> None:
+async def test_all_that_one_may_do_in_a_namespace_is_listed() -> None:
     rbac = RbacAuthorizer()
     paths: Object = {"verbs": ["get"], "nonResourceURLs": ["/metrics"]}
     rbac.put("root", "ClusterRole", roles.role("r", roles.READ_PODS, paths))

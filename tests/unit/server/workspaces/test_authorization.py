@@ -155,7 +155,7 @@ def bound(place: Place, *, policy: bool) -> None:
     """Have ``other`` bind things of an export in the inventory workspace."""
     kind = BoundType(INVENTORY, "s", "u", "identity", "g", "things")
     place.state.bindings["other"] = {"b": Binding(INVENTORY, "things", (kind,))}
-    spec = {"maximalPermissionPolicy": {"local": {}}} if policy else {}
+    spec: Object = {"maximalPermissionPolicy": {"local": {}}} if policy else {}
     export = {"metadata": {"name": "things"}, "spec": spec, "status": {"identityHash": "identity"}}
     place.state.exports[INVENTORY, "things"] = export
     place.state._by_export_identity["identity"] = {(INVENTORY, "things"): None}

@@ -35,7 +35,8 @@ def edge(credential: str = "one", groups: tuple[str, ...] = EDGE_GROUPS) -> User
 async def furnished() -> tuple[MailboxPlace, set[str]]:
     """Return a mailbox with what goes and what stays; and the keys of what goes."""
     place = await mailbox_place()
-    going, staying = [], []
+    going: list[ObjectKey] = []
+    staying: list[ObjectKey] = []
     for number, redeemed in ((1, True), (2, False)):
         token = BootstrapToken(f"token{number}", "0" * 32)
         made = bootstrap_secret(

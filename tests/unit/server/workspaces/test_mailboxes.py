@@ -79,8 +79,8 @@ async def test_a_mailbox_whose_sync_target_goes_is_closed_and_opens_for_no_other
 
 async def test_a_sync_target_that_is_being_deleted_is_gone() -> None:
     place = await mailbox_place()
-    leaving = {"uid": UID, "deletionTimestamp": "2030-01-01T00:00:00Z"}
-    await place.put(SYNC_TARGET, {"metadata": leaving})
+    terminating = {"uid": UID, "deletionTimestamp": "2030-01-01T00:00:00Z"}
+    await place.put(SYNC_TARGET, {"metadata": terminating})
     await followed(place)
     assert place.mailboxes.is_closed_cluster(BOX)
     assert place.mailboxes.all_named(TARGET) == ()
@@ -103,17 +103,17 @@ async def test_a_certificate_from_before_a_revocation_does_not_count_and_one_fro
     assert not admits(EDGE, datetime(2999, 1, 1, tzinfo=UTC))
 
 
-async def test_who_watches_through_a_claim_of_a_closed_mailbox_is_told() -> None:
+async def test_who_watches_through_a_claim_of_a_closed_mailbox_is_notified() -> None:
     place = await mailbox_place()
-    told: list[tuple[str, str]] = []
-    place.state.claims_changed = lambda cluster, name: told.append((cluster, name))
+    notified: list[tuple[str, str]] = []
+    place.state.claims_changed = lambda cluster, name: notified.append((cluster, name))
     claim = Claim("", "configmaps", "", True)
     place.state.bindings[BOX] = {
         "with": Binding("shop", "widgets", (), (claim,)),
         "without": Binding("shop", "gadgets", ()),
     }
     await followed(place, Write(SYNC_TARGET.path(), None))
-    assert told == [("shop", "widgets")]
+    assert notified == [("shop", "widgets")]
 
 
 async def test_the_scope_is_what_all_configurations_cover_and_nothing_without_one() -> None:

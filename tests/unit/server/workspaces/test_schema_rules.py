@@ -80,7 +80,7 @@ async def test_a_schema_that_is_deleted_while_bound_is_kept_with_its_conversion(
     gone["metadata"].update(uid="u-1", annotations={"kcp.io/cluster": "shop"})
     assert (await admit("apiresourceschemas", gone, "DELETE")).writes == []
     known = state(bound=True)
-    conversion = {"spec": {"conversions": []}}
+    conversion: Object = {"spec": {"conversions": []}}
     known.conversions["shop", NAME] = conversion
     rehearsed = await admit("apiresourceschemas", gone, "DELETE", known=known, dry_run=True)
     assert rehearsed.writes == []
