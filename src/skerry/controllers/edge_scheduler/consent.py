@@ -3,8 +3,27 @@
 One key per inventory workspace with grants. Writes its LocationConsent (but for the part about
 single objects, which is the placement translator's) and the status of its LocationGrants.
 
-A confirmation takes effect in two steps: first the LocationConsent is written without the id, then
-the placements are let go. See ``logic.fleet.placement.consent_record`` for why in this order.
+**Held, not removed.** Grants say who may place on the Locations of a workspace. When one is
+narrowed or deleted, what already runs there is not removed at once: a slip in one grant would stop
+it at every edge. It is *held*: the placement keeps the destination, gets no new one there, and the
+LocationConsent lists it under an id (``logic.fleet.placement.holds``). Somebody who may write the
+LocationConsent confirms by that id. What was never admitted is *refused*: counted and reported,
+with nothing to confirm. Of what is only observed, the report says what enforcement would refuse.
+
+**Closed stays closed.** Enforcement is remembered in ``mode`` of the LocationConsent, not in the
+grants: once it says Enforce, deleting every grant opens nothing, and the workspace waits for the id
+of its *opening* to be confirmed. So a grant's condition ``Enforced`` is True only when that memory
+has been written (``Pending`` until then), and a LocationConsent that enforces goes only with its
+opening; one that only observes goes with the last grant.
+
+**Once, and in this order.** A confirmation takes effect in two steps: first the LocationConsent is
+written without the id, with the version that was read; then the placements are let go. A write that
+conflicts lets nothing go, and the ids are judged anew. See
+``logic.fleet.placement.consent_record``.
+
+Ids that begin as those of single objects are the placement translator's and are passed over. Any
+other that fits nothing held now is taken out of the annotation and answered with an event: whoever
+confirmed saw an older list.
 """
 
 from __future__ import annotations
@@ -392,7 +411,11 @@ def _enforced(observed: ObservedConsent, seen: SeenGrant) -> Object:
 
 
 class ConsentExecutor(Executor):
-    """Lets destinations go when, and only when, the confirmation has been taken."""
+    """Lets destinations go when, and only when, the confirmation has been taken.
+
+    The first action of a plan with releases is the write that takes it; what follows (the status
+    of grants) may fail without an effect on them. A dry run lets nothing go.
+    """
 
     def __init__(
         self,

@@ -14,9 +14,12 @@ from skerry.api.edge import (
     LOCATION_GRANTS,
     edge_placement_ref,
 )
+from skerry.api.errors import AlreadyExists
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
+from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import (
+    ConsentExecutor,
     ConsentObserver,
     ConsentPlan,
     ConsentState,
@@ -29,12 +32,16 @@ from skerry.controllers.edge_scheduler.consent import (
 )
 from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
-from skerry.logic.fleet.placement.records import location_of
-from skerry.logic.machinery.plan import Create, Delete, Plan, Update
+from skerry.logic.fleet.placement.records import Destination, location_of
+from skerry.logic.machinery.plan import Create, Delete, Plan, Target, Update
+from skerry.runtime.client import Client
+from skerry.runtime.metrics import RuntimeMetrics
 from tests.kit.caches import cache
 from tests.kit.chain import building
+from tests.kit.sim.twin import Place, Twin, served
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
+PLACEMENT = edge_placement_ref("bank", "p")
 ELEMENT = ("bank", "p", "imw", "l0")
 HELD = HeldEntry("d-1", "root:bank", frozenset({ELEMENT}))
 
@@ -216,3 +223,63 @@ async def test_an_inventory_is_seen_with_its_grants_its_holds_and_refusals() -> 
         "locations": 2,
         "locationNames": ["l1", "l2"],
     }
+
+
+# -- acting ----------------------------------------------------------------------------------
+
+
+class Acting:
+    """An executor over a server, and what it let go."""
+
+    def __init__(self, *, dry_run: bool = False) -> None:
+        self.server = Twin()
+        group, version, resource = LOCATION_CONSENTS
+        self.server.types.append(
+            served(group, version, resource, "LocationConsent", namespaced=False)
+        )
+        self.state = ConsentState(DestinationTable(), lambda key: None)
+        self.released: list[ObjectRef] = []
+        self.executor = ConsentExecutor(
+            Client(self.server),
+            self.state,
+            self.released.append,
+            "edge-scheduler",
+            metrics=RuntimeMetrics(),
+            announce=None,
+            dry_run=dry_run,
+        )
+        here = [Destination("imw", name, f"st-{name}", f"uid-{name}") for name in ("l0", "l1")]
+        self.state.running.note(PLACEMENT, here)
+
+    async def execute(self) -> None:
+        """Take a confirmation, of which the write of the record is the first action."""
+        target = Target(LOCATION_CONSENTS, "consent", cluster="imw")
+        content = {"metadata": {"name": "consent"}}
+        take = Create(target, content, "ConsentChanged", exclusive=True)
+        await self.executor.execute(ConsentPlan([take], releases=frozenset({ELEMENT})))
+
+    def kept(self) -> set[str]:
+        return {each.location for each in self.state.running.destinations(PLACEMENT)}
+
+
+async def test_a_confirmation_that_was_taken_lets_exactly_its_destinations_go() -> None:
+    acting = Acting()
+    await acting.execute()
+    assert acting.kept() == {"l1"}
+    assert acting.released == [PLACEMENT]
+
+
+async def test_a_confirmation_whose_write_is_refused_lets_nothing_go() -> None:
+    acting = Acting()
+    place = Place("edge.kcp.io", "locationconsents", "imw", "", "consent")
+    acting.server.objects[place] = {"metadata": {"name": "consent", "resourceVersion": "1"}}
+    with pytest.raises(AlreadyExists):
+        await acting.execute()
+    assert acting.kept() == {"l0", "l1"}
+    assert acting.released == []
+
+
+async def test_a_dry_run_lets_nothing_go() -> None:
+    acting = Acting(dry_run=True)
+    await acting.execute()
+    assert acting.kept() == {"l0", "l1"}
