@@ -49,7 +49,7 @@ def test_a_request_is_counted_by_its_verb_and_how_much_it_is_about(
 
 
 def test_an_apply_and_a_trial_are_counted_apart() -> None:
-    apply: dict[str, Any] = {"content-type": "application/apply-patch+yaml"}
+    apply: Any = {"content-type": "application/apply-patch+yaml"}
     assert labels("PATCH", f"{MAPS}/a", **apply)[0] == "APPLY"
     assert labels("PATCH", f"{MAPS}/a")[0] == "PATCH"
     assert labels("POST", f"{MAPS}?dryRun=All")[1] == "All"

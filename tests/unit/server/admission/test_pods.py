@@ -94,9 +94,7 @@ async def test_an_account_that_is_not_there_is_refused_also_if_another_cluster_h
 async def test_the_pod_says_whether_it_wants_the_token_and_else_its_account(
     of_pod: bool | None, of_account: bool | None, mounted: bool
 ) -> None:
-    said: dict[str, Any] = {}
-    if of_account is not None:
-        said["automountServiceAccountToken"] = of_account
+    said: Any = {} if of_account is None else {"automountServiceAccountToken": of_account}
     asked = {} if of_pod is None else {"automountServiceAccountToken": of_pod}
     spec = await admitted(await accounts(**said), asked)
     assert bool(token_mounts(spec)) is mounted

@@ -27,12 +27,14 @@ KEY = SigningKey(ec.generate_private_key(ec.SECP256R1()))
 UID = "kubernetes.io/service-account.uid"
 
 
-def secret(
-    kind: str = TOKEN_TYPE, data: Object | None = None, account: str = "robot", uid: str = ""
-) -> Object:
-    annotations = {ACCOUNT: account, **({UID: uid} if uid else {})}
+def secret(kind: str = TOKEN_TYPE, data: Object | None = None, **notes: Any) -> Object:
+    annotations = {ACCOUNT: "robot", **{name.replace("_uid", UID): v for name, v in notes.items()}}
     metadata = {"name": "s", "namespace": "ns", "uid": "u-secret", "annotations": annotations}
     return {"metadata": metadata, "type": kind, **({"data": data} if data else {})}
+
+
+def _account(name: str) -> Any:
+    return {ACCOUNT: name}
 
 
 async def admitted(
@@ -81,9 +83,9 @@ async def test_a_token_that_is_there_is_left() -> None:
     ("obj", "options"),
     [
         (secret("Opaque"), {}),
-        (secret(uid="u-of-an-earlier-one"), {}),
-        (secret(account="nobody"), {}),
-        (secret(account=""), {}),
+        (secret(_uid="u-of-an-earlier-one"), {}),
+        (secret(**_account("nobody")), {}),
+        (secret(**_account("")), {}),
         (secret(), {"cluster": "away"}),
         (secret(), {"inert": True}),
         (secret(), {"dry_run": True}),

@@ -67,8 +67,7 @@ def key(name: str = "a") -> str:
 
 
 def value(data: dict[str, str], labels: dict[str, str] | None = None, name: str = "a") -> bytes:
-    metadata: Object = {"name": name, "namespace": "ns", "uid": f"u-{name}"}
-    metadata["labels"] = labels or {}
+    metadata: Object = {"name": name, "namespace": "ns", "uid": f"u-{name}", "labels": labels or {}}
     metadata["managedFields"] = [{"manager": "me", "operation": "Update"}]
     return encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 

@@ -197,6 +197,7 @@ def test_no_client_sets_or_sees_the_mark_of_the_cluster(way: str, claimed: str |
     body = {"metadata": {"name": "a", "annotations": notes}, "data": {"n": "1"}}
     asked = call(body) if way == "update" else call(body, MEDIA["merge"])
     found = new("update" if way == "update" else "patch", asked)
+    assert "annotations" not in found["metadata"]
     stored = decode(PREPARATION.finished(asked, found, STORED), 8)
     assert stored["metadata"]["annotations"] == {"kcp.io/cluster": "root"}
     assert "annotations" not in PREPARATION.live(asked, ENTRY)["metadata"]

@@ -149,7 +149,7 @@ async def test_of_two_servers_that_begin_at_once_the_slower_takes_the_others_wor
             return await super().commit(writes)
 
     file = tmp_path / "made"
-    assert name_of(1) in await refusal(Raced("test"), file)
+    assert f"{name_of(1)}, and {file} is not there" in await refusal(Raced("test"), file)
     assert not file.exists(), "a key that nothing needs is not left behind"
 
 

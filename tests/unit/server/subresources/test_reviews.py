@@ -78,7 +78,7 @@ async def reviewed(asked: Call) -> tuple[Asked, Object]:
 
 
 async def test_a_question_is_about_whom_it_names_in_the_cluster_where_it_is_asked() -> None:
-    spec: dict[str, Any] = {"user": "ben", "groups": ["ops"], "resourceAttributes": PODS}
+    spec: Any = {"user": "ben", "groups": ["ops"], "resourceAttributes": PODS}
     asked, status = await reviewed(call("subjectaccessreviews", **spec))
     assert (asked.user.name, asked.user.groups, asked.user.home) == ("ben", ("ops",), "")
     found = asked.attributes

@@ -83,6 +83,7 @@ async def test_nobody_but_masters_is_anywhere_that_is_not_or_everywhere() -> Non
     for cluster in ("nowhere", "*", ""):
         for user, wanted in ((ANN, False), (ADMIN, False), (MASTER, True)):
             assert place.may(user, replace(PODS, cluster=cluster)) is wanted, (cluster, user.name)
+    assert not place.may(ADMIN, replace(PODS, cluster="*", deep=True))
 
 
 async def test_a_refusal_does_not_say_which_roles_there_are() -> None:

@@ -116,7 +116,7 @@ async def test_a_credential_of_the_right_form_is_made_in_the_mailbox_of_its_edge
     ],
 )
 async def test_what_is_wrong_with_a_credential_is_said_by_its_field(
-    change: dict[str, Any], field: str
+    change: Any, field: str
 ) -> None:
     assert f"data[{field}]" in await fields(secret(**change))
 

@@ -37,12 +37,16 @@ class Sender:
     async def drain(self) -> None:
         self._drains += 1
         if self._drains == 1:
-            await self._store.commit([Write(key(9999), encode(config_map("late")))])
+            await self._store.commit([Write(LATE, encode(config_map("late")))])
         self.closed = self._drains == self._closes
 
 
 def key(number: int) -> str:
     return ObjectKey("", "configmaps", f"c{number % 3}", "ns", f"m{number:04}").path()
+
+
+# After all others, so that it would come with the last page.
+LATE = ObjectKey("", "configmaps", "c9", "ns", "late").path()
 
 
 async def plain(call: Call) -> Answer:
