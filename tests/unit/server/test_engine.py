@@ -232,7 +232,7 @@ async def test_a_writer_that_prefers_little_gets_the_code_alone_unless_it_failed
     assert (await world.ask("POST", MAPS, prefer="return=minimal")).status == 500
 
 
-async def test_discovery_that_is_forbidden_is_said_in_text_which_kubectl_shows() -> None:
+async def test_discovery_that_is_forbidden_is_answered_as_text_which_kubectl_shows() -> None:
     world = World()
     world.allowed = False
     asked = "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io"

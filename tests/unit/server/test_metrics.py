@@ -90,7 +90,7 @@ def test_a_request_without_a_known_duration_is_counted_and_not_measured() -> Non
     assert made.request_seconds.count(found) == 1
 
 
-def test_credentials_that_do_not_hold_are_counted_apart_from_none() -> None:
+def test_credentials_that_do_not_hold_are_distinguished_from_none() -> None:
     made = metrics()
     made.unidentified(Request("GET", "/"), 401)
     made.unidentified(Request("GET", "/", headers={"authorization": "Bearer x"}), 401)

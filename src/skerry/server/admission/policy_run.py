@@ -57,8 +57,8 @@ _EVALUATIONS_PER_TURN: Final = 4
 _QUICK_UNITS: Final = 2000
 # Objects that a selector of parameters is held against at a time.
 _PARAMS_PER_PAGE: Final = 100
-# Beyond so many characters nothing is added to what the audit log has of one request: a policy may
-# be held against any number of parameters, or of objects that go together.
+# Beyond so many characters nothing is added to what the audit log gets of one request: a policy
+# may be held against any number of parameters, or of objects that go together.
 _MAX_NOTED: Final = 64 * 1024
 # A policy may ask 28 times; its worker is asked again after each answer.
 _MAX_ROUNDS: Final = 30

@@ -141,7 +141,7 @@ async def test_a_write_that_is_tried_again_is_noted_once() -> None:
     assert place.operation.call.request.audit_annotations == first
 
 
-async def test_what_the_audit_log_has_of_one_request_is_bounded() -> None:
+async def test_what_the_audit_log_gets_of_one_request_is_bounded() -> None:
     place = Place()
     await place.params(*((f"p{number:02}", str(number)) for number in range(40)))
     text = "string(params.data.max) + '" + "x" * 4000 + "'"

@@ -57,7 +57,7 @@ def test_where_a_type_is_served_with_fewer_verbs_it_is_resolved_with_those() -> 
     assert known.resolve(narrow).info.verbs == ("get",)
 
 
-def test_one_family_of_two_identities_is_built_once_and_kept_apart() -> None:
+def test_one_family_of_two_identities_is_built_once_and_distinguished() -> None:
     known, kind = Families(), thing()
     one, two = (reference(replace(kind, identity=each)) for each in ("i1", "i2"))
     assert known.missing([one]) == []

@@ -167,7 +167,7 @@ async def test_a_record_is_decided_anew_when_somebody_else_wrote_it() -> None:
 
 
 class Kind:
-    """A kind of key that notes what it was given."""
+    """A kind of key that notes what it is to follow."""
 
     kind = "paper"
 
@@ -175,7 +175,7 @@ class Kind:
         self.files = (file,)
         self.known = {"a": ""}
         self.current = "a"
-        self.given: list[bytes | None] = []
+        self.followed: list[bytes | None] = []
         self.reloads = 0
 
     def reload(self) -> None:
@@ -184,7 +184,7 @@ class Kind:
             raise KeyMismatch("unreadable")
 
     def follow(self, value: bytes | None) -> None:
-        self.given.append(value)
+        self.followed.append(value)
 
     async def use(self, name: str, servers: Any) -> None: ...
 
@@ -201,13 +201,13 @@ async def test_a_ring_follows_the_store_and_its_files(tmp_path: Path) -> None:
     await dispatcher.start()
     ring = KeyRing(store, [kind], HandClock(), SeededIds(1), "one")
     await ring.follow(dispatcher)
-    assert kind.given == [b"first"]
+    assert kind.followed == [b"first"]
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(dispatcher.run())
         await store.commit([Write(record_key("paper"), b"second")])
         await dispatcher.reached(await store.revision())
         running.cancel()
-    assert kind.given == [b"first", b"second"]
+    assert kind.followed == [b"first", b"second"]
     # A file that cannot be used changes nothing, and is looked at when it changes again.
     ring.reload()
     (tmp_path / "file").write_text("x")

@@ -146,7 +146,7 @@ async def test_a_server_without_the_key_in_use_does_not_sign_beside_others(tmp_p
 # -- authorities ---------------------------------------------------------------------------------
 
 
-async def test_an_authority_is_known_by_its_name_and_changes_are_passed_once(
+async def test_an_authority_is_known_by_its_name_and_changes_are_notified_once(
     tmp_path: Path,
 ) -> None:
     made = Authorities(MemoryStore("test"), None, tmp_path, ["hub.example"], HandClock())

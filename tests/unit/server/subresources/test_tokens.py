@@ -73,17 +73,17 @@ def claims(answer: Object) -> Any:
 
 async def test_a_token_is_its_accounts_for_an_hour_unless_asked_otherwise() -> None:
     found = await ask(call())
-    said = claims(found)
-    assert said["sub"] == "system:serviceaccount:ns:robot"
-    assert said["exp"] - said["iat"] == found["spec"]["expirationSeconds"] == 3600
+    found_claims = claims(found)
+    assert found_claims["sub"] == "system:serviceaccount:ns:robot"
+    assert found_claims["exp"] - found_claims["iat"] == found["spec"]["expirationSeconds"] == 3600
     short = claims(await ask(call(expirationSeconds=600, audiences=["x"])))
     assert (short["exp"] - short["iat"], short["aud"]) == (600, ["x"])
 
 
 async def test_no_token_lives_longer_than_the_server_allows_and_its_client_is_warned() -> None:
     asked = call(expirationSeconds=100_000)
-    said = claims(await ask(asked))
-    assert said["exp"] - said["iat"] == 7200
+    found_claims = claims(await ask(asked))
+    assert found_claims["exp"] - found_claims["iat"] == 7200
     assert "shortened to 7200 seconds" in asked.warnings[0]
 
 
@@ -100,9 +100,9 @@ async def test_accounts_of_other_clusters_are_not_found() -> None:
 
 
 async def test_a_token_that_is_bound_to_a_pod_names_its_node_too() -> None:
-    said = claims(await ask(call(boundObjectRef={**POD, "uid": "u-p"})))["kubernetes.io"]
-    assert said["pod"] == {"name": "p", "uid": "u-p"}
-    assert said["node"] == {"name": "n", "uid": "u-n"}
+    found_claims = claims(await ask(call(boundObjectRef={**POD, "uid": "u-p"})))["kubernetes.io"]
+    assert found_claims["pod"] == {"name": "p", "uid": "u-p"}
+    assert found_claims["node"] == {"name": "n", "uid": "u-n"}
 
 
 async def test_a_token_is_bound_to_a_pod_of_the_same_account_only() -> None:

@@ -22,7 +22,7 @@ NAME = "v1.widgets.example.io"
 
 
 class Place:
-    """A hub's state and its catalogue, notified of objects as the dispatcher would."""
+    """A hub's state and its catalogue, fed with objects as by the dispatcher."""
 
     def __init__(self) -> None:
         self.state = HubState()

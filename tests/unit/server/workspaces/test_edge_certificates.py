@@ -63,7 +63,7 @@ _moments = st.integers(0, 10**16).map(lambda number: _EPOCH + timedelta(microsec
 
 
 @given(_moments, st.integers(0, 99))
-def test_a_serial_has_the_microsecond_of_its_issue(moment: datetime, seed: int) -> None:
+def test_a_serial_holds_the_microsecond_of_its_issue(moment: datetime, seed: int) -> None:
     serial = new_serial(moment, SeededIds(seed))
     assert issued_at(serial) == moment
     # X.509 has twenty bytes for it, and the first bit is a sign.

@@ -95,7 +95,7 @@ def test_a_copy_in_a_mailbox_agrees_to_nothing() -> None:
     assert reader.read(value(**binding(copy))).claims == ()
 
 
-def test_a_binding_that_is_being_deleted_is_kept_apart_from_one_that_is_not() -> None:
+def test_a_binding_that_is_being_deleted_is_distinguished_from_one_that_is_not() -> None:
     reader = BindingReader()
     reader.read(value(**binding()))
     terminating = {"deletionTimestamp": "2030-01-01T00:00:00Z"}

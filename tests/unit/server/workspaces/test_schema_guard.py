@@ -21,7 +21,7 @@ BAD: Object = {**GOOD, "data": {"not a key": "v"}}
 
 
 class Rule:
-    """Does what it was made for, and notes that it was asked."""
+    """Raises what it is given, and notes that it was asked."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self._error = error
