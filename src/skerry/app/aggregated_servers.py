@@ -20,6 +20,7 @@ from skerry.app.service_endpoints import Unreachable, endpoint_of
 from skerry.controllers.core.api_services import build
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
+from skerry.kit.trust import trusting
 from skerry.logic.machinery.aggregation import AggregatedVersion, identity_lines, returned
 from skerry.logic.machinery.webhook_clients import ServiceRef
 from skerry.runtime.client import Client
@@ -146,8 +147,8 @@ class AggregatedServers:
         if version.ca_bundle is None:
             raise ValueError("unable to load root certificates: caBundle is not base64")
         try:
-            context = ssl.create_default_context(cadata=version.ca_bundle.decode() or None)
-        except ssl.SSLError as error:
+            context = trusting(version.ca_bundle)
+        except (ssl.SSLError, UnicodeDecodeError) as error:
             raise ValueError("unable to load root certificates: caBundle is no PEM") from error
         if version.insecure:
             context.check_hostname = False

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from skerry.kit.clock import Clock
+from skerry.kit.trust import trusting
 from skerry.logic.machinery.oidc import OidcError, OidcSettings, check_settings
 from skerry.logic.machinery.oidc_login import Form
 from skerry.runtime.http import HttpTransport, Limits
@@ -46,9 +47,12 @@ def build_oidc(
 
 def issuer_context(ca_file: Path | None) -> ssl.SSLContext:
     """Return what an issuer must prove itself by."""
+    if ca_file is None:
+        return trusting(b"")
     try:
-        return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-    except (OSError, ssl.SSLError) as error:
+        # An empty file would stand for the system's authorities.
+        return trusting(ca_file.read_bytes() or b"\n")
+    except (OSError, ValueError, ssl.SSLError) as error:
         raise OidcError(f"--oidc-ca-file {ca_file}: {error}") from error
 
 

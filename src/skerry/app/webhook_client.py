@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
 from skerry.app.service_endpoints import Unreachable, endpoint_of
+from skerry.kit.trust import trusting
 from skerry.logic.machinery.webhook_clients import ClientConfig
 from skerry.runtime.http import HttpTransport, Limits
 from skerry.runtime.transport import ConnectionLost, TransportError
@@ -153,9 +154,7 @@ _NO_BUNDLE: Final = "unable to load root certificates: unable to parse bytes as 
 
 def _trust(ca_bundle: bytes) -> ssl.SSLContext:
     try:
-        if not ca_bundle:
-            return ssl.create_default_context()
-        return ssl.create_default_context(cadata=ca_bundle.decode())
+        return trusting(ca_bundle)
     except (ssl.SSLError, ValueError) as error:
         raise UnusableClient(_NO_BUNDLE) from error
 

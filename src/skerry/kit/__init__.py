@@ -1,1 +1,1 @@
-"""Clock, ids, randomness, logging, metrics. Knows nothing of Kubernetes."""
+"""Clock, ids, randomness, logging, metrics, trust. Knows nothing of Kubernetes."""

@@ -22,6 +22,7 @@ import orjson
 
 from skerry.kit.clock import Clock, SystemClock
 from skerry.kit.timestamps import parse_rfc3339
+from skerry.kit.trust import trusting
 from skerry.runtime.http import LIMITS, Authorization, HttpTransport, Limits
 from skerry.runtime.transport import TransportError
 from skerry.wire import kubeconfig
@@ -178,7 +179,7 @@ def _address(server: str) -> tuple[SplitResult, int | None]:
 
 def tls_context(config: ClientConfig) -> ssl.SSLContext:
     """Return the TLS settings *config* asks for."""
-    context = ssl.create_default_context(cadata=config.ca.decode() if config.ca else None)
+    context = trusting(config.ca or b"")
     if config.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
