@@ -123,7 +123,7 @@ def test_an_edge_has_its_parts_and_a_key_opens_the_difference(signed_in: Tab) ->
     expect(page).to_have_url(re.compile(f"edges/{INVENTORY}/oslo/events$"))
     expect(page.get_by_role("heading", name="Events", exact=True)).to_be_visible()
     parts.get_by_role("link", name="Logs").click()
-    page.get_by_role("main").get_by_role("link", name="deployments.apps web").click()
+    page.get_by_role("main").get_by_role("link", name="Deployment shop/web").click()
     # Nobody answers for this edge, and that is said in a sentence.
     expect(page.get_by_role("alert")).to_contain_text("tunnel")
     page.get_by_role("button", name="Previous").click()
