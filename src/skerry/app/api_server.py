@@ -125,6 +125,9 @@ DISABLEABLE: Mapping[str, type] = {
     "LimitRanger": LimitRanger,
     "PodSecurity": PodSecurityAdmission,
     "ResourceQuota": QuotaAdmission,
+    "MutatingAdmissionWebhook": MutatingWebhooks,
+    "ValidatingAdmissionPolicy": PolicyAdmission,
+    "ValidatingAdmissionWebhook": ValidatingWebhooks,
 }
 _CONNECTED = ("exec", "attach", "portforward", "proxy")
 
@@ -313,12 +316,18 @@ class ApiServer:
             [rule for rule in rules if not isinstance(rule, left_out)]
             for rules in self._rules(parts)
         )
-        mutating = self._mutating = MutatingWebhooks(self.mutating_webhooks, calls, Chain(first))
+        # What clients configure stays data where the rule that reads it is left out.
+        mutated, validated, judged = self.mutating_webhooks, self.validating_webhooks, self.policies
+        if MutatingWebhooks in left_out:
+            mutated = WebhookSource(*MUTATING)
+        if ValidatingWebhooks in left_out:
+            validated = WebhookSource(*VALIDATING)
+        if PolicyAdmission in left_out:
+            judged = PolicySource()
+        mutating = self._mutating = MutatingWebhooks(mutated, calls, Chain(first))
         self.admission_rules = (*first, mutating, *others)
         return Chain(self.admission_rules), Validations(
-            mutating,
-            PolicyAdmission(self.policies, around),
-            ValidatingWebhooks(self.validating_webhooks, calls),
+            mutating, PolicyAdmission(judged, around), ValidatingWebhooks(validated, calls)
         )
 
     async def _handled(self, request: Request) -> Answer:

@@ -208,6 +208,7 @@ async def serving(
     cache_lists: Counter | None = None,
     runs_pods: bool = False,
     aggregated: AggregatedApis | None = None,
+    disabled_admission: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Server]:
     """Run a server over *store* (memory by default); *prepared* is called before it runs."""
     everybody, ids = Everybody(), ids or SeededIds(seed)
@@ -221,6 +222,7 @@ async def serving(
             flow=everybody,
             recorder=everybody,
             admission=admission,
+            disabled_admission=disabled_admission,
             virtual=virtual or {},
             pod_security=pod_security or PodSecurityConfiguration(),
             offload=offload or Offload(),
