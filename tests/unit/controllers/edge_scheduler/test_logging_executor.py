@@ -71,7 +71,7 @@ class Server:
     def for_cluster(self, cluster: str) -> Server:
         return self
 
-    async def extensions(self) -> dict[str, str]:
+    async def extensions(self, *, again: bool = False) -> dict[str, str]:
         return self.offers
 
     def path(self, gvr: Any, namespace: str = "", name: str = "", subresource: str = "") -> str:
