@@ -287,6 +287,7 @@ def _failure() -> Raw:
             "reason": text("One word for why."),
             "slots": listing(whole(format="int32"), "The first that are Bad."),
             "message": text("A sentence for people."),
+            "undo": text("The wish to go back that it was rolled out for, if it was one."),
         },
         "The last failure.",
         required=("reason", "revision"),

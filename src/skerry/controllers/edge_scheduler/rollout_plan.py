@@ -69,6 +69,8 @@ from skerry.logic.fleet.rollout.state import (
     Wishes,
     approval_name,
     moment,
+    number_in,
+    pair_in,
     state_of,
     verdicts_of,
     written,
@@ -214,20 +216,10 @@ def wishes_of(rollout: Object) -> Wishes:
     notes = rollout["metadata"].get("annotations") or {}
     return Wishes(
         notes.get(PROMOTE, ""),
-        _number(notes.get(ABORT, "")),
-        _pair(notes.get(ACCEPT, "")),
-        _pair(notes.get(UNDO, "")),
+        number_in(notes.get(ABORT, "")),
+        pair_in(notes.get(ACCEPT, "")),
+        pair_in(notes.get(UNDO, "")),
     )
-
-
-def _number(text: str) -> int:
-    """Return a number that a person wrote, zero for anything else: zero is no revision."""
-    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 0
-
-
-def _pair(text: str) -> tuple[int, int]:
-    first, _, second = text.partition("@")
-    return _number(first), _number(second)
 
 
 def _given(

@@ -133,7 +133,25 @@ def _may_start(view: View) -> bool:
     given_up = 0 if failure is None or failure == view.given.state.failure else failure.revision
     if given_up == wanted.number:
         return False
-    return wanted.verdict != "Bad" or wanted.number == view.undone
+    return wanted.verdict != "Bad" or (wanted.number == view.undone and not _undo_failed(view))
+
+
+def _undo_failed(view: View) -> bool:
+    """Tell whether what a person goes back to was brought out for that wish, and was bad.
+
+    A wish is met once. The annotation stays, and without this the bad revision would come to its
+    canary again and again; who means it sets another, or has the revision tried again.
+    """
+    failure = view.state.failure
+    return failure is not None and (failure.revision, failure.undo) == (
+        view.undone,
+        view.given.wishes.undo,
+    )
+
+
+def _undo(view: View) -> tuple[int, int]:
+    """Return the wish that the target is brought out for; zeros where it is for none."""
+    return view.given.wishes.undo if view.undone == view.state.target else (0, 0)
 
 
 def _news(view: View) -> bool:
@@ -331,9 +349,8 @@ def _failed(view: View) -> State:
         for each in named[:3]
     )
     message = f"{len(bad)} of {len(view.members | bad)} destinations are bad"
-    failure = Failure(
-        state.target, reason, f"{message}: {text}" if text else message, tuple(bad)[:MAX_NAMED]
-    )
+    said = f"{message}: {text}" if text else message
+    failure = Failure(state.target, reason, said, tuple(bad)[:MAX_NAMED], _undo(view))
     policy = view.given.spec.on_failure
     if policy == "Continue":
         return replace(state, failure=failure)

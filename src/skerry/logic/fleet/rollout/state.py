@@ -62,19 +62,22 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a revision failed."""
+    """Why a revision failed. ``undo`` is the wish that it was rolled out for, if it was one."""
 
     revision: int
     reason: str
     message: str = ""
     slots: tuple[int, ...] = ()
+    undo: tuple[int, int] = (0, 0)
 
     def as_object(self) -> dict[str, Any]:
+        back, newest = self.undo
         return {
             "revision": self.revision,
             "reason": self.reason,
             "message": self.message,
             "slots": list(self.slots),
+            **({"undo": f"{back}@{newest}"} if back else {}),
         }
 
 
@@ -144,6 +147,7 @@ def state_of(status: Mapping[str, Any]) -> State:
             failure.get("reason") or "",
             failure.get("message") or "",
             tuple(failure.get("slots") or ()),
+            pair_in(str(failure.get("undo") or "")),
         )
         if failure
         else None,
@@ -248,6 +252,17 @@ class Wishes:
     accept: tuple[int, int] = (0, 0)
     # Go to this revision as long as the workspace's is not newer than that, as in ``40@42``.
     undo: tuple[int, int] = (0, 0)
+
+
+def number_in(text: str) -> int:
+    """Return a number that a person wrote, zero for anything else: zero is no revision."""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 0
+
+
+def pair_in(text: str) -> tuple[int, int]:
+    """Return two numbers written as ``40@42``; zero for what is none."""
+    first, _, second = text.partition("@")
+    return number_in(first), number_in(second)
 
 
 class Gate(NamedTuple):

@@ -197,6 +197,9 @@ class History:
             return
         for edge in self.fleet.edges.values():
             heard = earlier.given.slots - earlier.verdicts.absent
+            # Who is frozen at an older revision was not moved, and stays.
+            if edge.uid in self.fleet.frozen and 0 < edge.revision < state.stable != state.target:
+                continue
             if edge.slot is not None and edge.slot in heard:
                 assert edge.revision == state.stable == edge.mailbox, "somebody is not back"
 
@@ -262,6 +265,9 @@ class Steered(History):
 
     def check_gates(self, earlier: View, state: State) -> None:
         before = earlier.state
+        if state.quiet.since:
+            turn = (state.attempt, state.wave, state.quiet.since)
+            self.quiet.setdefault(turn, self.fleet.seconds)
         promoted = self.fleet.wishes.promote == f"{before.target}/{before.wave_name}"
         # A soak begins anew when a check holds again, and when it does not any more.
         if promoted or bool(before.quiet.since) != self.fleet.gate.holds:
@@ -282,7 +288,8 @@ class Steered(History):
         return self.ever_asked
 
 
-@pytest.mark.parametrize("seed", seeds_of(1, least=25))
+# 349, 432: what a person went back to was bad, and was tried again and again.
+@pytest.mark.parametrize("seed", sorted({*seeds_of(1, least=25), 349, 383, 432, 745}))
 def test_whoever_steers_every_promise_holds(seed: int) -> None:
     history = Steered(seed)
     for _ in range(150):
