@@ -101,7 +101,13 @@ def test_auth_reconcile_brings_roles_in_line(kubectl: Kubectl) -> None:
 
 
 def test_tokens_may_be_bound_to_a_pod(kubectl: Kubectl, robot: Kubectl) -> None:
-    kubectl("create", "-f", "-", stdin=pod("solo"))
+    kubectl("create", "-f", "-", stdin=pod("other"))
+    foreign = ("--bound-object-kind=Pod", "--bound-object-name=other")
+    refused = kubectl("create", "token", "robot", *foreign, fails=1).err
+    assert "to pod running with different serviceaccount name" in refused
+    own = pod("solo")
+    own["spec"]["serviceAccountName"] = "robot"
+    kubectl("create", "-f", "-", stdin=own)
     token = kubectl(
         *("create", "token", "robot", "--bound-object-kind=Pod", "--bound-object-name=solo")
     ).out.strip()

@@ -64,7 +64,8 @@ class PolicyRights:
         if not reference or all(new.get(name) == old.get(name) for name in _DECISIVE):
             return None
         cluster = operation.call.info.cluster
-        entry = await self._store.get(ObjectKey(*POLICIES, cluster, "", new["policyName"]).path())
+        policy_name = new.get("policyName") or ""
+        entry = await self._store.get(ObjectKey(*POLICIES, cluster, "", policy_name).path())
         policy = None if entry is None else decode(entry.value, entry.revision)
         name = reference.get("name") or ""
         return _Read(
@@ -104,8 +105,10 @@ def _spec(obj: Object | None) -> dict[str, Any]:
 
 
 def _resolved(operation: Operation, kind: dict[str, Any] | None) -> GroupResource:
-    """Return the type of a kind of parameters, as the cluster serves it."""
-    if not kind:
-        return _ANY
-    found = operation.call.types.by_kind.get((kind["apiVersion"], kind["kind"]))
+    """Return the type of a kind of parameters, as the cluster serves it.
+
+    What is wrong with the object itself is found by others later.
+    """
+    named = kind or {}
+    found = operation.call.types.by_kind.get((named.get("apiVersion", ""), named.get("kind", "")))
     return _ANY if found is None else found.info.group_resource

@@ -124,3 +124,13 @@ async def test_a_binding_to_a_policy_that_is_not_there_yet_needs_the_right_to_ev
     one = secrets(name="a", namespace="ns")
     await refused(one, READER)
     await admit(one, EVERYTHING)
+
+
+@pytest.mark.parametrize("named", [{}, {"kind": "Secret"}, {"apiVersion": "v1"}])
+async def test_parameters_that_name_no_kind_are_left_to_who_finds_that_wrong(named: Object) -> None:
+    made = policy("p", "true")
+    made["spec"]["paramKind"] = named
+    await admit(made, EVERYTHING)
+    nameless = secrets(name="s")
+    del nameless["spec"]["policyName"]
+    await admit(nameless, EVERYTHING, stored=made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -161,14 +162,18 @@ def test_owners_beyond_the_limit_are_refused_by_number() -> None:
     ]
 
 
+_FRESH = itertools.count()
+
+
 @pytest.mark.parametrize(
     "metadata",
     [
         lambda n: {"ownerReferences": [{"controller": True}] * min(n, 1000)},
         lambda n: {"managedFields": [{"manager": "\x01" * n}]},
         lambda n: {"finalizers": ["/a/b"] * n},
-        lambda n: {"labels": {f"{i} {i}": " " for i in range(n)}},
-        lambda n: {"annotations": {f"{i} {i}": " " for i in range(n)}},
+        # Names that nobody has asked for before: what is known of a name is remembered.
+        lambda n: {"labels": {f"{next(_FRESH)} {i}": " " for i in range(n)}},
+        lambda n: {"annotations": {f"{next(_FRESH)} {i}": " " for i in range(n)}},
         lambda n: {"managedFields": [{"manager": "m", "operation": "x"}] * n},
     ],
 )
