@@ -259,10 +259,13 @@ def _running_edge(name: str, flags: dict[str, Any]) -> EdgeProcess:
 
 
 async def _last_beat(mailbox: Client) -> str:
-    """Return the version of the Lease by which the edge of a mailbox shows that it lives."""
+    """Return the version of the Lease by which the edge of a mailbox shows that it lives.
+
+    Nobody may read in a mailbox that is still being made, and no edge was there either.
+    """
     try:
         lease = await mailbox.get(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
-    except NotFound:
+    except (Forbidden, NotFound):
         return ""
     return _version(lease)
 

@@ -1,13 +1,19 @@
-"""What skerry edge join refuses before it makes anything."""
+"""What skerry edge join refuses before it makes anything, and what it waits for."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from skerry.cli.edge_join import _last_beat
 from skerry.cli.main import main
+from skerry.runtime.client import Client
+from skerry.runtime.transport import NO_HEADERS, Answer
+from tests.kit.answering import AnsweringTransport
 
 HUB = """
 current-context: here
@@ -53,3 +59,27 @@ def test_the_edges_own_part_takes_no_labels(home: Path) -> None:
     result = called(home, "berlin", "env=prod", "--from-kubeconfig", str(home / "hub"))
     assert result.exit_code == 2
     assert "it takes no labels" in result.stderr
+
+
+class Refusing(AnsweringTransport):
+    """Answers everything with one Status."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        self._answer = Answer(code, {}, json.dumps({"kind": "Status", "reason": reason}).encode())
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        return self._answer
+
+
+@pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
+async def test_of_a_mailbox_that_is_still_being_made_no_heartbeat_is_known(
+    code: int, reason: str
+) -> None:
+    assert await _last_beat(Client(Refusing(code, reason))) == ""
