@@ -250,8 +250,10 @@ def relay(port: int) -> Iterator[int]:
 async def _ended(server: asyncio.Server) -> None:
     """Close a server and whatever is still open in it."""
     server.close()
-    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
         task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 @dataclass
