@@ -124,6 +124,9 @@ class History:
         bad = {n for n, each in fleet.revisions.items() if each.verdict == "Bad"}
         fleet.schedule(crash_after=crash_after)
         state, view = fleet.state(), fleet.view()
+        if state.quiet.since:
+            turn = (state.attempt, state.wave, state.quiet.since)
+            self.quiet.setdefault(turn, fleet.seconds)
         self.check_gates(earlier, state)
         self.check_return(earlier, state)
         changed = [e for e in fleet.edges.values() if before[e.uid] not in (e.revision, 0)]
@@ -165,9 +168,6 @@ class History:
     def check_gates(self, earlier: View, state: State) -> None:
         """Check that a wave that is open no more had its evidence, soak and approval."""
         before, seconds = earlier.state, self.fleet.seconds
-        turn = (state.attempt, state.wave, state.quiet.since)
-        if state.quiet.since:
-            self.quiet.setdefault(turn, seconds)
         if not before.wave or before.attempt != state.attempt:
             return
         more_bad = len(earlier.bad) > before.bad_seen
@@ -265,9 +265,6 @@ class Steered(History):
 
     def check_gates(self, earlier: View, state: State) -> None:
         before = earlier.state
-        if state.quiet.since:
-            turn = (state.attempt, state.wave, state.quiet.since)
-            self.quiet.setdefault(turn, self.fleet.seconds)
         promoted = self.fleet.wishes.promote == f"{before.target}/{before.wave_name}"
         # A soak begins anew when a check holds again, and when it does not any more.
         if promoted or bool(before.quiet.since) != self.fleet.gate.holds:
