@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from skerry.runtime.transport import NO_HEADERS, AnswerStream
+from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream
 
 
 class AnsweringTransport:
@@ -25,3 +25,22 @@ class AnsweringTransport:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+class AnswersBy(AnsweringTransport):
+    """Answers by a function of a request's method and path, and notes the methods."""
+
+    def __init__(self, answer: Callable[[str, str], Answer]) -> None:
+        self._answer = answer
+        self.methods: list[str] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        self.methods.append(method)
+        return self._answer(method, path)

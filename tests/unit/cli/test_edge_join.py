@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from click.testing import CliRunner, Result
 from skerry.cli.edge_join import _last_beat
 from skerry.cli.main import main
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer
-from tests.kit.answering import AnsweringTransport
+from skerry.runtime.transport import Answer
+from tests.kit.answering import AnswersBy
 
 HUB = """
 current-context: here
@@ -61,25 +60,9 @@ def test_the_edges_own_part_takes_no_labels(home: Path) -> None:
     assert "it takes no labels" in result.stderr
 
 
-class Refusing(AnsweringTransport):
-    """Answers everything with one Status."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        self._answer = Answer(code, {}, json.dumps({"kind": "Status", "reason": reason}).encode())
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> Answer:
-        return self._answer
-
-
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
 async def test_of_a_mailbox_that_is_still_being_made_no_heartbeat_is_known(
     code: int, reason: str
 ) -> None:
-    assert await _last_beat(Client(Refusing(code, reason))) == ""
+    refusal = Answer(code, {}, json.dumps({"kind": "Status", "reason": reason}).encode())
+    assert await _last_beat(Client(AnswersBy(lambda _, __: refusal))) == ""

@@ -36,7 +36,7 @@ from skerry.logic.fleet.translation.workspaces import Mailboxes, Scope, Workspac
 from skerry.logic.machinery.plan import Create, Patch, Plan, Target
 from skerry.runtime.client import Client
 from skerry.runtime.transport import NO_HEADERS, Answer, Transport, TransportError
-from tests.kit.answering import AnsweringTransport
+from tests.kit.answering import AnsweringTransport, AnswersBy
 
 MAILBOX, CLUSTER = Mailbox("imw", "u1"), "c1"
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -295,28 +295,15 @@ async def test_a_copy_alone_notifies_nobody_of_types_and_no_config_is_no_failure
     assert len(server.patches) == 1
 
 
-class LosingCreates(AnsweringTransport):
-    """A server that no create reaches; of what is not there it says so."""
-
-    def __init__(self) -> None:
-        self.methods: list[str] = []
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> Answer:
-        self.methods.append(method)
-        if method == "POST":
-            raise TransportError("the request was lost")
-        return refusal(404, "NotFound", "the-one is not found")
+def creates_are_lost(method: str, _: str) -> Answer:
+    """Answer for a server that no create reaches; of what is not there it says so."""
+    if method == "POST":
+        raise TransportError("the request was lost")
+    return refusal(404, "NotFound", "the-one is not found")
 
 
 async def test_a_row_of_several_writes_is_not_done_when_only_the_last_went_well() -> None:
-    server = LosingCreates()
+    server = AnswersBy(creates_are_lost)
     writing = Writing(server)
     target = Target(SYNCER_CONFIGS, CONFIG.name, cluster=CLUSTER)
     status = Patch(target, {"status": {}}, "", subresource="status", absent_is_fine=True)
