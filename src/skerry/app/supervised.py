@@ -81,7 +81,7 @@ class Supervised:
         """Run ``python -m COMMAND``, detached; False when it runs already.
 
         Where the command has an argument ``{ready}``, that becomes a descriptor to speak on when
-        it is ready, and this waits for it; without, it returns once there is something to stop.
+        it is ready, and this waits for it, too; without, it returns once the command runs.
         Something to read on the descriptor *stop* ends the wait, and the command.
         """
         if self.supervised and self.running:
@@ -109,14 +109,19 @@ class Supervised:
             )
         os.close(ready_writer)
         try:
-            readable = _readable([heard, stop], _START_SECONDS)
-            if stop in readable:
-                self._abandon(supervisor)
-                raise Interrupted
-            ready = bool(readable) and (os.read(heard, 4096) != b"" or READY not in command)
-            if not ready:
-                self._abandon(supervisor)
-                raise NotStarted(self.last_words(begin))
+            awaited = {b"started", b"ready"} if READY in command else {b"started"}
+            said = b""
+            # By both: a command may be ready before it is in the record, and is not found then.
+            while not awaited <= set(said.splitlines()):
+                readable = _readable([heard, stop], _START_SECONDS)
+                if stop in readable:
+                    self._abandon(supervisor)
+                    raise Interrupted
+                more = os.read(heard, 4096) if readable else b""
+                if not more:
+                    self._abandon(supervisor)
+                    raise NotStarted(self.last_words(begin))
+                said += more
         finally:
             os.close(heard)
         # It is to outlive us: nobody waits for it here.

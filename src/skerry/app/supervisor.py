@@ -1,12 +1,13 @@
 """Keeps one command running: a process of its own that starts it again whenever it fails.
 
 Runs as ``python -I -S supervisor.py RECORD FD COMMAND…`` so that it costs 8 MB and cannot break
-with what it watches. FD is a pipe on which the command's first start says that it is ready: where
-the command has ``{ready}`` it stands, and -1 on every later start, when nobody listens. Without
-``{ready}`` the pipe ends as soon as the record is there.
+with what it watches. FD is a pipe on which two speak at the first start: the supervisor once the
+command runs and is in the record, and the command when it is ready, where it has ``{ready}``; that
+is -1 on every later start, when nobody listens.
 
-Which process it is and which one it runs stands in the record, each by pid and start time. SIGTERM
-ends both; a command that ends well is not started again.
+Which process it is and which one it runs stands in the record, each by pid and start time. There is
+no record of a command that does not run yet: its pid would be 0, and whoever signals that one
+signals their own process group. SIGTERM ends both; a command that ends well is not started again.
 """
 
 from __future__ import annotations
@@ -45,10 +46,8 @@ class _Supervisor:
         self._noted = False
 
     def run(self) -> int:
-        self._note(0)
-        if "{ready}" not in self._command:
-            # Nothing more is waited for: whoever started us finds us by the record.
-            self._hang_up()
+        if self._inherited >= 0:
+            os.set_inheritable(self._inherited, "{ready}" in self._command)
         pause = _SHORTEST_PAUSE
         while True:
             began = time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -70,9 +69,9 @@ class _Supervisor:
             os.environ,  # noqa: TID251 - passed on
             setsigmask=(),
         )
+        self._note(self._child)
         # Only the first start is waited for; its end of the pipe must be the last one open.
         self._hang_up()
-        self._note(self._child)
 
     def _say(self, line: str) -> None:
         """Write a line in the form that the command's own lines have."""
@@ -85,12 +84,15 @@ class _Supervisor:
             sys.stderr.flush()
 
     def _hang_up(self) -> None:
+        """Tell who started us that the command runs; who was killed meanwhile need not hear it."""
         if self._inherited >= 0:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._inherited, b"started\n")
             os.close(self._inherited)
             self._inherited = -1
 
     def _note(self, child: int) -> None:
-        """Write down who we are, and the command's process once there is one."""
+        """Write down who we are, and the command's process."""
         own = os.getpid()
         content = {"supervisor": [own, start_time(own)], "server": [child, start_time(child)]}
         temporary = f"{self._record}.new"
