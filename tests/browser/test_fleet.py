@@ -161,6 +161,31 @@ def test_every_view_restores_from_its_address_and_after_back(signed_in: Tab, add
     assert _seen(page, address) == seen
 
 
+# After every change of the page, before anything is painted or another task runs.
+_NOTE_NAMES = """() => {
+  window.names = [];
+  new MutationObserver(() => window.names.push([location.pathname, document.title,
+    document.querySelector("h1")?.textContent])).observe(
+    document.body, { childList: true, subtree: true, characterData: true });
+}"""
+
+
+def test_address_title_and_heading_change_in_one_moment(signed_in: Tab) -> None:
+    page = signed_in.open("whatif")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("What if")
+    signed_in.is_live()
+    page.evaluate(_NOTE_NAMES)
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Queries").click()
+    expect(heading).to_have_text("Queries")
+    page.go_back()
+    expect(heading).to_have_text("What if")
+    assert {tuple(each) for each in page.evaluate("window.names")} == {
+        ("/console/queries", "Queries · skerry", "Queries"),
+        ("/console/whatif", "What if · skerry", "What if"),
+    }
+
+
 def test_a_filter_that_cannot_be_read_keeps_what_is_shown(signed_in: Tab) -> None:
     page = signed_in.open("fleet?q=env%3Dprod")
     expect(page.locator(".item")).to_have_count(2)

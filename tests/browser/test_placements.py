@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.kit.browser.console import Tab
 from tests.kit.browser.looks import problems
@@ -32,6 +32,20 @@ def test_the_graph_of_a_placement_says_in_words_what_it_draws(signed_in: Tab) ->
     )
     expect(page).to_have_url(re.compile(r"\?show=graph$"))
     assert not problems(page)
+
+
+def test_a_view_whose_program_is_still_fetched_has_its_heading(signed_in: Tab) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    signed_in.page.route("**/views/placement.js", hold)
+    page = signed_in.open(f"placements/{SHOP}/web?show=graph")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("web")
+    held[0].continue_()
+    expect(heading).to_contain_text("Placement web")
 
 
 def test_a_placement_that_is_not_there_is_said_to_be_missing(signed_in: Tab) -> None:
@@ -108,7 +122,9 @@ def test_search_finds_edges_and_placements_by_keyboard(signed_in: Tab) -> None:
 def test_a_view_with_something_in_it_passes_axe(signed_in: Tab, view: str) -> None:
     page = signed_in.open(view)
     signed_in.is_live()
-    expect(page.locator(".item, .step, table, .lane, .listed, .notice, form").first).to_be_visible()
+    # Of the view: the header has a form, too, and that one is there before it.
+    shown = page.get_by_role("main").locator(".item, .step, table, .lane, .listed, .notice, form")
+    expect(shown.first).to_be_visible()
     assert not problems(page)
 
 

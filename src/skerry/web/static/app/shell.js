@@ -4,7 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { Link, route, requery } from "./router.js";
 import { connect, connection, end, hello } from "./socket.js";
 import { signOut, comeBackHere } from "./session.js";
-import { ConnectionBanner, Empty } from "./notices.js";
+import { ConnectionBanner, Empty, Loading } from "./notices.js";
 import { Announcements } from "./announce.js";
 import { GlobalKeys, Help, helpOpen } from "./keys.js";
 import { nextTheme, theme } from "./theme.js";
@@ -57,14 +57,15 @@ function View() {
     };
   }, [load]);
   if (!load && !here) return html`<${Missing} />`;
-  if (!here && loaded.load !== load) return null;
+  // A page has a heading from the first moment, the one that the view begins with.
+  if (!here && loaded.load !== load) return html`<h1>${one ? html`<bdi>${rest[1]}</bdi>` : VIEWS[view].title}</h1><${Loading} what="the view" />`;
   return html`<${here ?? loaded.component} key=${view === "workspaces" ? view : [view, ...rest].join("/")} rest=${rest} query=${route.value.query} />`;
 }
 
 function Filter() {
   const box = useRef(null);
   const text = route.value.query.get("q") ?? "";
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (document.activeElement !== box.current) box.current.value = text;
   }, [text]);
   return html`<form class="filter" role="search" onSubmit=${(event) => event.preventDefault()}>
@@ -117,7 +118,8 @@ export function Shell() {
   const [palette, setPalette] = useState(false);
   const { view } = route.value;
   const signingIn = view === "login";
-  useEffect(() => {
+  // With the heading, not after the next paint: a tab must not be called after the view before.
+  useLayoutEffect(() => {
     const subject = route.value.rest.slice(0, 2).join("/");
     document.title = [subject, signingIn ? "Sign in" : VIEWS[view]?.title ?? "Not found", "skerry"].filter(Boolean).join(" · ");
   }, [route.value]);
