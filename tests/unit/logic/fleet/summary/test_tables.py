@@ -283,6 +283,23 @@ def test_a_standing_names_whom_nothing_was_heard_of_and_what_is_unhealthy() -> N
     assert standing.held == (("loc-u1", Hold("DeletionsHeld", "5 deletions wait")),)
 
 
+def test_what_an_edge_holds_back_is_reported_to_the_workspaces_it_is_about() -> None:
+    tables = placed()
+    tables.holds.put("u1", Hold("DeletionsHeld", "5 deletions wait", ("two", "three")))
+    tables.holds.put("u2", Hold("DeletionsHeld", "6 deletions wait", ("two", "one")))
+    tables.settle()
+
+    mine, other = tables.standing(P), tables.standing(Q)
+
+    assert mine is not None
+    assert mine.held == ()
+    assert other is not None
+    assert other.held == (("loc", Hold("DeletionsHeld", "6 deletions wait")),)
+    tables.holds.drop("u2")
+    assert tables.settle().standings == [Q]
+    assert tables.standing(Q) == Standing(destinations=1, objects=1, undelivered=("loc",))
+
+
 def test_another_cause_of_ill_health_touches_the_placement() -> None:
     tables = placed()
     tables.reports.put_pair(WEB, "u1", ILL)
