@@ -8,6 +8,11 @@ a reader has already seen.
 What was read is worth remembering when it is read a second time. Remembering it the first time
 would, in a store with more objects than fit here, fill memory with what nobody asks for again, and
 let go of what is hot: keeping nothing would be cheaper.
+
+What was written is remembered at once, and much of that is never read. So there are two
+generations: what comes goes into the young one, which, when it is full, becomes the old one in
+place of the old one before it; what is read from the old one is young again. A value that is read
+now and then therefore stays, however much is written, and making room is one assignment.
 """
 
 from __future__ import annotations
@@ -16,18 +21,24 @@ from collections.abc import Iterable, Sequence
 
 from skerry.store.base import Entry, Event, Write
 
-# Enough for what is hot; a store with little memory to spare keeps the rest on disk.
-_MAX_BYTES = 24 << 20
+# Of one generation, of two. Enough for what is hot; a store with little memory to spare keeps the
+# rest on disk.
+_GENERATION_BYTES = 12 << 20
 _MAX_ENTRY_BYTES = 64 << 10
 # How many keys that were asked for once are remembered without their value.
 _MAX_ASKED = 16_384
 
 
 class RecentEntries:
-    """A bounded memory of entries by key; when it is full it starts over."""
+    """A bounded memory of entries by key; what was not read for long makes room.
+
+    A key is in one generation at the most, so that forgetting it is forgetting it in both.
+    """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._young: dict[str, Entry] = {}
+        self._old: dict[str, Entry] = {}
+        # Of the young ones; the old ones can only become fewer.
         self._bytes = 0
         self._asked: set[str] = set()
         # How many unfinished writes each key is part of.
@@ -39,7 +50,14 @@ class RecentEntries:
         return not self._unsettled
 
     def get(self, key: str) -> Entry | None:
-        return None if key in self._unsettled else self._entries.get(key)
+        if key in self._unsettled:
+            return None
+        entry = self._young.get(key)
+        if entry is None and self._old:
+            entry = self._old.pop(key, None)
+            if entry is not None:
+                self._add(entry)
+        return entry
 
     def was_read(self, entry: Entry) -> None:
         """Take note that *entry* had to be read, and remember it if that was not the first time."""
@@ -53,14 +71,18 @@ class RecentEntries:
 
     def put(self, entry: Entry) -> None:
         """Remember *entry*, unless it is just being changed."""
-        size = len(entry.value) + len(entry.key)
-        if size > _MAX_ENTRY_BYTES or entry.key in self._unsettled or entry.key in self._entries:
+        key = entry.key
+        if len(entry.value) + len(key) > _MAX_ENTRY_BYTES or key in self._unsettled:
             return
+        if key not in self._young and key not in self._old:
+            self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
+        size = len(entry.value) + len(entry.key)
         self._bytes += size
-        if self._bytes > _MAX_BYTES:
-            self.clear()
-            self._bytes = size
-        self._entries[entry.key] = entry
+        if self._bytes > _GENERATION_BYTES:
+            self._old, self._young, self._bytes = self._young, {}, size
+        self._young[entry.key] = entry
 
     def begin(self, writes: Sequence[Write]) -> None:
         """Trust nothing about the keys of *writes* until they are settled."""
@@ -82,11 +104,14 @@ class RecentEntries:
                 self.put(Entry(event.key, event.value, event.revision))
 
     def _forget(self, key: str) -> None:
-        old = self._entries.pop(key, None)
-        if old is not None:
-            self._bytes -= len(old.value) + len(old.key)
+        entry = self._young.pop(key, None)
+        if entry is not None:
+            self._bytes -= len(entry.value) + len(entry.key)
+        elif self._old:
+            self._old.pop(key, None)
 
     def clear(self) -> None:
         """Forget every value."""
-        self._entries.clear()
+        self._young.clear()
+        self._old.clear()
         self._bytes = 0

@@ -64,6 +64,35 @@ def test_reading_ever_new_keys_does_not_push_out_what_is_hot() -> None:
     assert recent.get("/hot") is not None
 
 
+def test_writing_ever_new_keys_does_not_push_out_what_is_read_meanwhile() -> None:
+    recent = RecentEntries()
+    recent.put(Entry("/hot", b"x" * 1000, 1))
+    for number in range(60_000):
+        recent.put(Entry(f"/{number}", b"x" * 1000, number))
+        if number % 5_000 == 0:
+            assert recent.get("/hot") is not None, f"after {number} writes"
+
+
+def test_what_is_not_read_makes_room() -> None:
+    recent = RecentEntries()
+    for number in range(60_000):
+        recent.put(Entry(f"/{number}", b"x" * 1000, number))
+    assert recent.get("/0") is None
+    assert recent.get("/59999") is not None
+
+
+def test_a_write_is_forgotten_in_whichever_generation_its_key_is() -> None:
+    recent = RecentEntries()
+    recent.put(Entry("/a", b"1", 1))
+    for number in range(12_000):
+        recent.put(Entry(f"/{number}", b"x" * 1000, number))
+    writes = [Write("/a", None)]
+    recent.begin(writes)
+    recent.settle(writes, [Event(3, "/a", None, b"1", 1)])
+    assert recent.get("/a") is None
+    assert recent.get("/0") is not None, "the old generation is still there"
+
+
 def test_memory_is_bounded_and_large_values_are_not_kept() -> None:
     recent = RecentEntries()
     recent.put(Entry("/large", b"x" * (1 << 20), 1))
