@@ -21,7 +21,9 @@ def replicas(
     """Two servers over one etcd, sharing their keys as replicas do."""
     refuse_old_kubectl()
     folder = tmp_path_factory.mktemp("replicas")
-    flags = ("--store", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", "/replicas/")
+    # A worker may come to this module twice, with other tests between; etcd it starts once.
+    prefix = f"/{folder.name}/"
+    flags = ("--store", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", prefix)
     servers = [ServerProcess(folder / "one", *flags), ServerProcess(folder / "two", *flags)]
     servers[0].start()
     # Replicas trust the same authority.

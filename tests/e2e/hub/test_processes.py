@@ -38,7 +38,9 @@ _PROCESSES = 3
 @pytest.fixture(scope="module")
 def hub(etcd: EtcdProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("processes")
-    store = ("--store", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", "/processes/")
+    # A worker may come to this module twice, with other tests between; etcd it starts once.
+    prefix = f"/{folder.name}/"
+    store = ("--store", "etcd", "--etcd-servers", etcd.url, "--etcd-prefix", prefix)
     flags = ("--processes", str(_PROCESSES), "--console-port", "0", "-v", "0")
     hub = Hub(folder, *store, *flags).start()
     yield hub
