@@ -1,8 +1,9 @@
 """The scale-out store: an etcd cluster, 3.4 or newer, shared by equal servers.
 
 ``etcd_layout`` tells how keys and revisions are kept, ``etcd_commit`` how writes are merged,
-``etcd_events`` how they are watched, ``etcd_client`` how etcd is spoken to. Reads are
-linearizable: what one server acknowledged, every other shows.
+``etcd_reads`` how reads are, ``etcd_cache`` which of them need a value sent, ``etcd_events`` how
+events are watched, ``etcd_client`` how etcd is spoken to. Reads are linearizable: what one server
+acknowledged, every other shows.
 
 Surprises. Compaction is etcd's, for the whole cluster, so whatever else lives there loses its
 past too. An expectation is compared by etcd's revision: one that names the right transaction but
@@ -33,6 +34,7 @@ from skerry.store.base import (
     Write,
     sizes_of,
 )
+from skerry.store.etcd_cache import ReadCache
 from skerry.store.etcd_client import EtcdClient, EtcdOptions, OutcomeUnknown, RevisionGone
 from skerry.store.etcd_commit import CONCURRENT, Committer
 from skerry.store.etcd_events import Live, Replays
@@ -44,6 +46,7 @@ from skerry.store.etcd_layout import (
     last_position,
     packed_count,
 )
+from skerry.store.etcd_reads import SharedReads
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes
 
@@ -72,10 +75,13 @@ class EtcdStore:
         self._client = client
         self._clock = clock
         self._ids = ids
+        self._max_txn_ops = max_txn_ops
         self._layout = Layout(prefix)
         self._identity = Identity("", 0)
         self._numbers = Numbering()
         self._feed = Feed(0)
+        self._cache = self._empty_cache()
+        self._reads = SharedReads(client, self._cache, clock)
         self._replays = Replays(client, self._layout, self._numbering)
         self._committer = Committer(
             client, self._layout, self._numbering, ids, max_operations=max_txn_ops
@@ -118,8 +124,7 @@ class EtcdStore:
 
     async def get(self, key: str) -> Entry | None:
         self._check_open()
-        found = await self._client.range(messages.range_request(self._layout.key(key)))
-        return self._numbers.entry(found.entries[0], key) if found.entries else None
+        return await self._reads.get(key)
 
     async def range(
         self, prefix: str, *, after: str = "", limit: int = 0, revision: int | None = None
@@ -227,12 +232,20 @@ class EtcdStore:
         """Take up *identity*'s numbering, and start feeding watchers and sending commits."""
         self._identity = identity
         self._numbers = Numbering(identity.offset)
+        # What is cached is numbered by the identity before.
+        self._cache = self._empty_cache()
+        self._reads = SharedReads(self._client, self._cache, self._clock)
         bounds = await self._bounds()
         self._feed.restart(bounds.newest)
-        live = Live(self._client, self._layout, self._numbering, self._feed, self._clock)
+        live = Live(
+            self._client, self._layout, self._numbering, self._feed, self._cache, self._clock
+        )
         self._start_task(live.run(bounds.last.revision, lambda: self._identity.name))
         for _ in range(CONCURRENT):
             self._start_task(self._committer.run())
+
+    def _empty_cache(self) -> ReadCache:
+        return ReadCache(self._layout, self._numbers, max_operations=self._max_txn_ops)
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         # Not a TaskGroup: these live from open to close, which different tasks may call.
@@ -248,6 +261,7 @@ class EtcdStore:
         self._feed.close(Unavailable(f"the store stopped: {task.exception()}"))
 
     async def _stop_tasks(self) -> None:
+        await self._reads.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

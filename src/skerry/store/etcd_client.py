@@ -85,8 +85,11 @@ class EtcdClient:
     async def read(self, *requests: bytes) -> list[messages.Ranged]:
         """Answer several ranges as of one moment."""
         operations = [messages.range_operation(request) for request in requests]
-        request = messages.txn_request([], operations)
-        return (await self._read("KV/Txn", request, messages.transacted)).ranges
+        return (await self.inquire(messages.txn_request([], operations))).ranges
+
+    async def inquire(self, request: bytes) -> messages.Transacted:
+        """Send a transaction that only reads, again if need be like every read."""
+        return await self._read("KV/Txn", request, messages.transacted)
 
     async def compact(self, revision: int) -> None:
         """Let etcd forget; that it has done so already is fine."""

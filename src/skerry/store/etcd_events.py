@@ -16,6 +16,7 @@ from skerry.kit.invariant import invariant
 from skerry.kit.log import Logger
 from skerry.store import etcd_messages as messages
 from skerry.store.base import Compacted, Event, Unavailable
+from skerry.store.etcd_cache import ReadCache
 from skerry.store.etcd_client import EtcdClient
 from skerry.store.etcd_layout import FACTOR, Identity, Layout, Numbering, unpacked
 from skerry.store.feed import Feed
@@ -94,7 +95,7 @@ class Replays:
 
 
 class Live:
-    """Follows etcd for as long as the store is open and feeds the watchers.
+    """Follows etcd for as long as the store is open; feeds the watchers and the cache of reads.
 
     A stream that breaks is opened again where it ended. Should etcd have compacted past that
     point meanwhile, the ring starts anew and the watchers find out from history.
@@ -106,12 +107,14 @@ class Live:
         layout: Layout,
         numbering: Callable[[], Numbering],
         feed: Feed,
+        cache: ReadCache,
         clock: Clock,
     ) -> None:
         self._client = client
         self._layout = layout
         self._numbering = numbering
         self._feed = feed
+        self._cache = cache
         self._clock = clock
 
     async def run(self, seen: int, identity: Callable[[], str]) -> None:
@@ -139,6 +142,7 @@ class Live:
             return seen
         self._check_identity(message.changes, identity)
         events = events_of(self._layout, self._numbering(), message.changes)
+        self._cache.follow(events)
         self._feed.publish(events)
         return message.changes[-1].entry.revision
 

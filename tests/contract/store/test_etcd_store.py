@@ -69,6 +69,47 @@ async def test_servers_over_one_etcd_share_one_history(pair: tuple[Store, Store]
         await right.range("", revision=first)
 
 
+async def test_a_read_shows_what_either_server_acknowledged_before_it_began(
+    pair: tuple[Store, Store],
+) -> None:
+    acknowledged = dict.fromkeys(("/a", "/b"), 0)
+
+    async def write(key: str, store: Store) -> None:
+        for number in range(40):
+            value = None if number % 8 == 7 else b"%d" % number
+            (revision,) = await store.commit([Write(key, value)])
+            acknowledged[key] = revision
+
+    async def read(key: str, store: Store) -> None:
+        newest = 0
+        for _ in range(80):
+            floor = acknowledged[key]
+            entry = await store.get(key)
+            if entry is not None:
+                assert entry.revision >= max(floor, newest)
+                newest = entry.revision
+
+    async with asyncio.TaskGroup() as tasks:
+        for key, writer in zip(acknowledged, pair, strict=True):
+            tasks.create_task(write(key, writer))
+            for store in (*pair, *pair):
+                tasks.create_task(read(key, store))
+
+
+async def test_a_write_is_shown_at_once_by_the_server_that_remembers_the_value_before(
+    pair: tuple[Store, Store],
+) -> None:
+    writer, reader = pair
+    revision = 0
+    for number in range(20):
+        (revision,) = await writer.commit([Write("/a", b"%d" % number, revision)])
+        entry = await reader.get("/a")
+        assert entry is not None
+        assert (entry.value, entry.revision) == (b"%d" % number, revision)
+    await writer.commit([Write("/a", None, revision)])
+    assert await reader.get("/a") is None
+
+
 async def test_two_servers_creating_the_same_keys_share_them_out(pair: tuple[Store, Store]) -> None:
     async def create(store: Store, number: int) -> bool:
         try:

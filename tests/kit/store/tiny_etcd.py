@@ -89,7 +89,7 @@ class TinyEtcd:
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
         services = {
-            "KV": {"Range": self._range, "Txn": self._txn, "Compact": self._compact},
+            "KV": {"Range": self._range, "Txn": self.txn, "Compact": self._compact},
             "Auth": {"Authenticate": self._authenticate},
         }
         unary = [
@@ -151,7 +151,8 @@ class TinyEtcd:
         records = [delimited_field(2, _record(key, *stored)) for key, stored in found]
         return self._header() + b"".join(records) + number_field(4, len(found))
 
-    def _txn(self, request: bytes) -> bytes:
+    def txn(self, request: bytes) -> bytes:
+        """Answer a transaction, as the service does."""
         asked = _fields(request)
         succeeded = all(self._holds(_fields(each)) for each in asked.get(1, ()))
         operations = [_fields(each) for each in asked.get(2 if succeeded else 3, ())]

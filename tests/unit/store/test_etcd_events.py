@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from skerry.kit.clock import SystemClock
 from skerry.kit.invariant import InvariantError
 from skerry.store.base import Compacted, Event
+from skerry.store.etcd_cache import ReadCache
 from skerry.store.etcd_client import EtcdClient
 from skerry.store.etcd_events import Live, Replays, events_of
 from skerry.store.etcd_layout import FACTOR, Identity, Layout, Numbering, packed, packed_count
@@ -25,6 +26,7 @@ from tests.kit.store.tiny_etcd import TinyEtcd, client_of, tiny_etcd
 LAYOUT = Layout("/t/")
 PLAIN = Numbering(0)
 MARK = bytes(8)
+CACHE = ReadCache(LAYOUT, PLAIN, max_operations=8)
 
 
 def put(key: str, value: bytes, revision: int, position: int) -> Change:
@@ -137,7 +139,7 @@ async def test_a_replay_from_before_what_is_kept_says_what_is(bench: Bench) -> N
 
 @asynccontextmanager
 async def following(bench: Bench, feed: Feed, seen: int = 1) -> AsyncIterator[None]:
-    live = Live(bench.client, LAYOUT, lambda: PLAIN, feed, SystemClock())
+    live = Live(bench.client, LAYOUT, lambda: PLAIN, feed, CACHE, SystemClock())
     task = asyncio.create_task(live.run(seen, lambda: "ours"))
     await bench.etcd.watching.wait()
     try:
