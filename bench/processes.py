@@ -11,6 +11,7 @@ rates; the shares of the processes show how evenly the load was taken.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import os
@@ -18,12 +19,14 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.generators import NAME, Generator, Load, chosen
 from bench.load import ask
+from bench.load import run as send
 from bench.report import Row, table
 from bench.servers import Measured, ours
 
@@ -127,6 +130,34 @@ def _idle(pids: list[int]) -> list[float]:
     return [(_cpu(pid) - begun) / _IDLE_SECONDS for pid, begun in zip(pids, before, strict=True)]
 
 
+def _calls(url: str) -> float:
+    """Return how many calls of gRPC etcd has answered, streams apart, by its own count."""
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(
+        float(line.rsplit(" ", 1)[1])
+        for line in lines
+        if line.startswith("grpc_server_handled_total{") and 'grpc_type="unary"' in line
+    )
+
+
+def _calls_per_get(url: str, generator: Generator, hub: Measured) -> Iterator[Row]:
+    """Count what a GET asks of etcd among many, and alone."""
+    path = f"{_PATH}/one"
+    request = hub.server.request("GET", path)
+    before = _calls(url)
+    many = generator.get(hub.server, path, _SECONDS)
+    between = _calls(url)
+    alone = asyncio.run(send(hub.server, lambda _: request, connections=1, seconds=_SECONDS))
+    after = _calls(url)
+    among = (between - before) / max(1, many.requests)
+    yield Row(_SUITE, "GET: calls of etcd, 32 connections", among, "")
+    lone = (after - between) / max(1, alone.requests)
+    yield Row(
+        _SUITE, "GET: calls of etcd, 1 connection", lone, "", note=f"{alone.rate:,.0f}/s here"
+    )
+
+
 def _best(rounds: list[Used]) -> Used:
     """Return the round that was disturbed least: what others do on the machine only adds."""
     return min(rounds, key=lambda each: each.us)
@@ -152,7 +183,8 @@ def run() -> list[Row]:
                     used = _used(generator, hub, what, mark)
                     assert not used.load.failures, f"{what}: {used.load.failures} failures"
                     found.setdefault((what, count), []).append(used)
-    return [row for what in ("GET", "create") for row in _rows(what, found)]
+        calls = list(_calls_per_get(url, generator, hubs[1]))
+    return [row for what in ("GET", "create") for row in _rows(what, found)] + calls
 
 
 def _named(name: str) -> bytes:
