@@ -48,7 +48,10 @@ HEARTBEAT_SECONDS = float(os.environ.get("SKERRY_BENCH_HEARTBEAT_SECONDS", "30")
 _IDLE_SECONDS = float(os.environ.get("SKERRY_BENCH_IDLE_SECONDS", "60"))
 # Edges of a fleet start one after the other, not in one moment.
 _STARTS_PER_SECOND = float(os.environ.get("SKERRY_BENCH_STARTS_PER_SECOND", "150"))
-_PATIENCE_SECONDS = 1800.0
+_PATIENCE_SECONDS = float(os.environ.get("SKERRY_BENCH_PATIENCE_SECONDS", "1800"))
+# Controllers that take less of a core than this have read all there is.
+_SETTLED_SHARE = 0.05
+_SETTLING_SECONDS = 3.0
 _WATCHES = "apiserver_registered_watchers "
 
 
@@ -94,9 +97,11 @@ class Syncers:
 
     async def all_follow(self) -> None:
         """Wait until every one follows its mailbox."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while sum(each.standing.following for each in self.processes) < self.count:
-                await asyncio.sleep(0.1)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while (count := sum(each.standing.following for each in self.processes)) < self.count:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{count} of {self.count} syncers follow, {self.again()}")
+            await asyncio.sleep(0.1)
 
     async def all_heard(self, since: float) -> None:
         """Wait until the hub has answered a heartbeat of every one since a time."""
@@ -162,11 +167,23 @@ def _memory(hub: Measured, controllers: Measured) -> tuple[float, float]:
     return tree_mb(hub), tree_mb(controllers)
 
 
+async def _settled(hub: Measured, controllers: Measured) -> None:
+    """Wait until controllers that begin with a fleet in a folder have read it."""
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        busy = 1.0
+        while busy > _SETTLED_SHARE:
+            shares = Shares(hub, controllers)
+            shares.begin()
+            await asyncio.sleep(_SETTLING_SECONDS)
+            busy = sum(shares.spent()[:2]) / _SETTLING_SECONDS
+
+
 async def _measured(hub: Hub, measured: Measured, controllers: Measured, count: int) -> Found:
     found, began, shares = Found(count), time.perf_counter(), Shares(measured, controllers)
     shares.begin()
     names = await fill(hub, measured.kubeconfig, count)
     found.made_seconds, found.made_cpu = time.perf_counter() - began, shares.summary()
+    await _settled(measured, controllers)
     found.alone_mb = _memory(measured, controllers)
     edges = hub.certified(names[: connectable()])
     found.connected = len(edges)
