@@ -49,12 +49,16 @@ _NOW = (
     "SELECT cur.k, {value}, log.rv FROM cur CROSS JOIN log ON log.rv = cur.rv"
     " WHERE cur.k {above} ?1 AND cur.k < ?2 ORDER BY cur.k LIMIT ?3"
 )
-# Both halves come ordered from their tree, so SQLite merges them and stops at the limit.
+# Both halves come ordered from their tree, so SQLite merges them and stops at the limit. The past
+# is read no further than the present can fill the page: most of it had ended by then, and a search
+# for the next state that had not would go through all there is, for every page.
 _THEN = (
     "SELECT seen.k, {value}, log.rv FROM ("
     " SELECT k, rv FROM cur WHERE k {above} ?1 AND k < ?2 AND rv <= ?4"
     " UNION ALL"
-    " SELECT k, rv FROM past WHERE k {above} ?1 AND k < ?2 AND rv <= ?4 AND until > ?4"
+    " SELECT k, rv FROM past WHERE k {above} ?1 AND k < coalesce((SELECT k FROM cur"
+    " WHERE k {above} ?1 AND k < ?2 AND rv <= ?4 ORDER BY k LIMIT 1 OFFSET ?3), ?2)"
+    " AND rv <= ?4 AND until > ?4"
     " ORDER BY k LIMIT ?3) AS seen CROSS JOIN log ON log.rv = seen.rv ORDER BY seen.k"
 )
 # By whether the range begins with the bound itself, and whether it is of now or of then.

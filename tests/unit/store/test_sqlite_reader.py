@@ -194,6 +194,39 @@ def test_pages_together_are_what_there_was_at_their_revision(
     writing.close()
 
 
+def test_a_page_of_the_past_costs_no_more_where_other_keys_changed_often(
+    tmp_path: Path,
+) -> None:
+    def steps_of_first_page(changes: int) -> int:
+        path = tmp_path / f"{changes}.db"
+        writing = prepared(path)
+        often = [[Write("/b", b"%d" % number)] for number in range(changes)]
+        once = [[Write(f"/a/{number:02}", b"x")] for number in range(20)]
+        newest = written(writing, [*once, *often, [Write("/c", b"")]])[-1].revision
+        steps = 0
+
+        def stepped() -> bool:
+            nonlocal steps
+            steps += 1
+            return False
+
+        def connect() -> apsw.Connection:
+            made = connection(path)
+            made.set_progress_handler(stepped, 10)
+            return made
+
+        reader = Reader(connect)
+        steps = 0
+        page = asyncio.run(reader.sizes("/", "", 5, newest - 1))
+        assert [key for key, _ in page.entries] == [f"/a/{number:02}" for number in range(5)]
+        reader.close()
+        writing.close()
+        return steps
+
+    few, many = steps_of_first_page(2), steps_of_first_page(2000)
+    assert 0 < many <= few + 2
+
+
 async def test_a_page_that_takes_all_says_that_nothing_follows(bench: Bench) -> None:
     bench.write([Write("/a", b""), Write("/b", b"")])
     assert not (await bench.reader.range("/", "", 2, None)).more
