@@ -3,12 +3,14 @@
 A TLS handshake costs a millisecond, and a connection that never begins one costs memory until it
 is given up. So a few connections are taken at each turn of the loop, so many handshakes are under
 way at a time and no more, and so many connections of one address may be without valid credentials.
-Whoever does not fit waits where the kernel keeps them, or, beyond their address's share, is closed
-before anything is spent on them.
+Whoever does not fit waits, or, beyond their address's share, is closed before anything is spent on
+them.
 
-A client waits some seconds for its handshake, then leaves and comes again. When more come than can
-be served, as all edges of a hub that was away, those who left are still first in the queue: a
-handshake for each of them would use up what the present ones wait for, until these leave, too.
+When more come than can be served, as all edges of a hub that was away, the one who came last is
+the first to be served. Somebody has to wait long, whatever the order: in order of arrival it would
+be everybody, people and controllers among them; so it is those who had to wait already. A client
+waits some seconds for its handshake, then leaves and comes again. A handshake for one who left
+would use up what the present ones wait for, so those are only closed.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ log = Logger("http")
 
 # Handshakes begun at one turn of the loop: a few milliseconds.
 _AT_A_TURN = 4
+# Connections taken at one turn of the loop: a millisecond.
+_TAKEN_AT_A_TURN = 64
 # Errors of one connection, not of the listening socket.
 _PASSING = frozenset((errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR))
 # Without descriptors there is nothing to do but wait for some to be closed.
@@ -117,6 +121,9 @@ class Acceptor:
         self._tls = tls
         self._connect = connect
         self._handshakes: set[asyncio.Task[None]] = set()
+        # Connections and their addresses, in order of arrival.
+        self._waiting: list[tuple[socket.socket, str]] = []
+        self._turn: asyncio.Handle | None = None
         self._listening = False
         self._retry: asyncio.TimerHandle | None = None
         self._closed = False
@@ -125,6 +132,11 @@ class Acceptor:
     def handshakes(self) -> int:
         """How many handshakes are under way."""
         return len(self._handshakes)
+
+    @property
+    def waiting(self) -> int:
+        """How many connections wait for their handshake to begin."""
+        return len(self._waiting)
 
     def start(self) -> None:
         """Begin to take connections in."""
@@ -141,18 +153,43 @@ class Acceptor:
                 self._host.loop.remove_reader(each.fileno())
 
     def _arrived(self, listening: socket.socket) -> None:
-        for _ in range(_AT_A_TURN):
-            if len(self._handshakes) >= self._host.settings.handshakes:
+        for _ in range(_TAKEN_AT_A_TURN):
+            if not self._has_room():
                 self._pause()
-                return
+                break
             try:
                 taken, name = listening.accept()
             except BlockingIOError:
-                return
+                break
             except OSError as error:
                 self._failed(error)
+                break
+            self._waiting.append((taken, str(name[0]) if isinstance(name, tuple) else ""))
+        self._serve()
+
+    def _has_room(self) -> bool:
+        limit = self._host.settings.waiting
+        if len(self._waiting) >= limit:
+            oldest = self._waiting[:_TAKEN_AT_A_TURN]
+            left = {each for each, _ in oldest if _has_left(each)}
+            self._waiting[: len(oldest)] = [each for each in oldest if each[0] not in left]
+            for each in left:
+                each.close()
+        return len(self._waiting) < limit
+
+    def _serve(self) -> None:
+        """Begin some handshakes, and the next ones at another turn of the loop."""
+        begun = 0
+        while self._waiting and len(self._handshakes) < self._host.settings.handshakes:
+            if begun == _AT_A_TURN:
+                if self._turn is None:
+                    self._turn = self._host.loop.call_soon(self._next_turn)
                 return
-            self._begin(taken, str(name[0]) if isinstance(name, tuple) else "")
+            begun += self._begin(*self._waiting.pop())
+
+    def _next_turn(self) -> None:
+        self._turn = None
+        self._serve()
 
     def _failed(self, error: OSError) -> None:
         if error.errno in _EXHAUSTED:
@@ -162,13 +199,12 @@ class Acceptor:
         elif error.errno not in _PASSING and not self._closed:
             log.error("cannot take connections in", error=error)
 
-    def _begin(self, taken: socket.socket, address: str) -> None:
-        if self._tls is not None and _has_left(taken):
+    def _begin(self, taken: socket.socket, address: str) -> bool:
+        """Begin a handshake, unless nobody is there or too many of that address are."""
+        left = self._tls is not None and _has_left(taken)
+        if left or not self._host.strangers.admit(address):
             taken.close()
-            return
-        if not self._host.strangers.admit(address):
-            taken.close()
-            return
+            return False
         taken.setblocking(False)
         if taken.family in {socket.AF_INET, socket.AF_INET6}:
             # As the event loops do: an answer in two writes must not wait for the peer.
@@ -176,9 +212,13 @@ class Acceptor:
         task = self._host.loop.create_task(self._handshake(taken, address))
         self._handshakes.add(task)
         task.add_done_callback(self._ended)
+        return True
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._handshakes.discard(task)
+        if self._closed:
+            return
+        self._serve()
         if not self._listening and self._retry is None:
             self.start()
 
@@ -211,8 +251,11 @@ class Acceptor:
         self._pause()
         if self._retry is not None:
             self._retry.cancel()
-        for each in self._sockets:
+        if self._turn is not None:
+            self._turn.cancel()
+        for each in (*self._sockets, *(waiting for waiting, _ in self._waiting)):
             each.close()
+        self._waiting.clear()
         for task in list(self._handshakes):
             task.cancel()
         for task in list(self._handshakes):

@@ -42,7 +42,10 @@ class HttpSettings:
     stream and a connection for its heartbeats."""
 
     handshakes: int = 64
-    """TLS handshakes under way at once; further connections wait in the kernel's queue."""
+    """TLS handshakes under way at once; further connections wait."""
+
+    waiting: int = 4096
+    """Connections that wait for their handshake; further ones stay in the kernel's queue."""
 
     stranger_connections: int = 512
     """Connections of one address without valid credentials, handshakes included; a further one is
@@ -61,7 +64,7 @@ class HttpSettings:
     gzip_bytes: int = 128 * 1024
     """Bodies above this are compressed for clients that accept it, as kube-apiserver does."""
 
-    backlog: int = 1024
+    backlog: int = 4096
     """Connections the kernel queues while the loop is busy."""
 
     headers: tuple[tuple[str, str], ...] = (

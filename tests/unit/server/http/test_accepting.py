@@ -110,6 +110,50 @@ async def test_handshakes_that_do_not_come_keep_nobody_out_for_long(pki: Pki) ->
             other.close()
 
 
+async def test_who_came_last_is_served_first_and_the_others_after_them(pki: Pki) -> None:
+    limits = HttpSettings(handshakes=1, stranger_connections=10)
+    tls = client_context(pki.ca.certificate)
+    async with serving(known, limits, server_context(pki)) as (server, port):
+        _, silent = await asyncio.open_connection("127.0.0.1", port)
+        acceptor = server._acceptor
+        assert acceptor is not None
+        await until(lambda: acceptor.handshakes == 1, turn)
+        served: list[int] = []
+
+        async def come(number: int) -> None:
+            _, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=tls, server_hostname="127.0.0.1"
+            )
+            served.append(number)
+            writer.close()
+
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            for number in range(4):
+                tasks.create_task(come(number))
+                await until(lambda number=number: acceptor.waiting == number + 1, turn)  # type: ignore[misc]
+            silent.close()
+        assert served == [3, 2, 1, 0]
+
+
+async def test_no_more_wait_than_may_and_those_who_left_make_room(pki: Pki) -> None:
+    limits = HttpSettings(handshakes=1, waiting=2, stranger_connections=10)
+    tls = client_context(pki.ca.certificate)
+    async with serving(known, limits, server_context(pki)) as (server, port):
+        acceptor = server._acceptor
+        assert acceptor is not None
+        silent = [(await asyncio.open_connection("127.0.0.1", port))[1] for _ in range(5)]
+        await until(lambda: acceptor.waiting == 2, turn)
+        assert (acceptor.handshakes, acceptor.waiting) == (1, 2)
+        for each in silent:
+            each.close()
+        async with asyncio.timeout(60):
+            _, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=tls, server_hostname="127.0.0.1"
+            )
+        assert acceptor.waiting == 0
+        writer.close()
+
+
 async def test_nothing_is_spent_on_those_who_left_while_they_waited(pki: Pki) -> None:
     tls = server_context(pki)
     handshakes: list[object] = []
