@@ -19,6 +19,7 @@ loop for tens of milliseconds per gigabyte, and makes reads among writes several
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -29,8 +30,11 @@ from skerry.store.base import Compacted, Entry, Event, Future, Page, Sizes, Unav
 from skerry.store.keyspace import prefix_end
 from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
 
-# Rows per chunk: about a millisecond or two, which is what others may have to wait.
-CHUNK = 2000
+# Rows per chunk, and of all long reads together at one turn of the loop: about a millisecond, which
+# is what others may have to wait.
+CHUNK = 500
+# Reads that go on at a turn of the loop; most of them have little left to read.
+_AT_A_TURN = 2
 # Snapshots that may be open at once; each holds a connection and some cache.
 SNAPSHOTS = 16
 _IDLE_CONNECTIONS = 4
@@ -91,6 +95,44 @@ _REVISIONS = (
 )
 
 
+class Turns:
+    """Shares the turns of the loop among long reads.
+
+    Each gives way after a chunk. That is not enough where many read at once, as the controllers of
+    a server that starts: then a turn of the loop is as long as a chunk of each of them.
+    """
+
+    def __init__(self) -> None:
+        self._left = CHUNK
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._renewing = False
+
+    async def begin(self) -> None:
+        """Wait until another chunk may be read; mostly not at all."""
+        if self._left <= 0:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+
+    def spend(self, count: int) -> None:
+        """Take note of so many rows that were read."""
+        self._left -= count
+        if not self._renewing:
+            self._renewing = True
+            asyncio.get_running_loop().call_soon(self._renew)
+
+    def _renew(self) -> None:
+        self._left, woken = CHUNK, 0
+        while self._waiting and woken < _AT_A_TURN:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                woken += 1
+        self._renewing = bool(self._waiting)
+        if self._renewing:
+            asyncio.get_running_loop().call_soon(self._renew)
+
+
 class Reader:
     """Answers reads from connections of its own, which see durable commits only."""
 
@@ -100,6 +142,7 @@ class Reader:
         self._cursor = self._connection.cursor()
         self._idle: list[apsw.Connection] = []
         self._snapshots = asyncio.Semaphore(SNAPSHOTS)
+        self._turns = Turns()
         self._closed = False
         # Point reads since a snapshot was last let go of, and what lets go of the present one.
         self._reads = 0
@@ -144,15 +187,18 @@ class Reader:
 
     async def range(self, prefix: str, after: str, limit: int, revision: int | None) -> Page:
         async with self._snapshots:
+            await self._turns.begin()
             with self._snapshot() as connection:
                 ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
                 at = newest if revision is None else revision
                 check_kept(at, newest, compacted)
-                return await _page(connection, (prefix, after, limit), at, now=at == newest)
+                wanted = (prefix, after, limit)
+                return await _page(connection, self._turns, wanted, at, now=at == newest)
 
     async def sizes(self, prefix: str, after: str, limit: int, revision: int | None) -> Sizes:
         """Return keys and the lengths of their values, one chunk of them at the most."""
         async with self._snapshots:
+            await self._turns.begin()
             with self._snapshot() as connection:
                 ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
                 at = newest if revision is None else revision
@@ -160,15 +206,17 @@ class Reader:
                 size = min(limit, CHUNK - 1)
                 wanted = (prefix, after, size + 1)
                 found = _chunk(connection, _SIZES, wanted, at, now=at == newest)
+        self._turns.spend(len(found))
         return Sizes([(key, length) for key, length, _ in found[:size]], len(found) > size)
 
     async def history(self, prefix: str, after: int, limit: int) -> tuple[list[Event], int]:
         """Return the events above *after*, and the revision up to which that is all of them."""
         async with self._snapshots:
+            await self._turns.begin()
             with self._snapshot() as connection:
                 ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
                 check_kept(after, newest, compacted)
-                return await _events(connection, prefix, (after, newest), limit)
+                return await _events(connection, self._turns, prefix, (after, newest), limit)
 
     def close(self) -> None:
         self._closed = True
@@ -202,7 +250,7 @@ def check_kept(revision: int, newest: int, compacted: int) -> None:
 
 
 async def _page(
-    connection: apsw.Connection, wanted: tuple[str, str, int], at: int, *, now: bool
+    connection: apsw.Connection, turns: Turns, wanted: tuple[str, str, int], at: int, *, now: bool
 ) -> Page:
     """Read the wanted (prefix, after, limit) from a snapshot, a chunk at a time.
 
@@ -214,10 +262,11 @@ async def _page(
         size = min(CHUNK, limit + 1 - len(entries)) if limit else CHUNK
         last = entries[-1].key if entries else after
         found = _chunk(connection, _RANGES, (prefix, last, size), at, now=now)
+        turns.spend(len(found))
         entries.extend([Entry(*row) for row in found])
         if len(found) < size or (limit and len(entries) > limit):
             break
-        await asyncio.sleep(0)
+        await turns.begin()
     more = bool(limit) and len(entries) > limit
     if more:
         entries.pop()
@@ -240,7 +289,7 @@ def _chunk(
 
 
 async def _events(
-    connection: apsw.Connection, prefix: str, span: tuple[int, int], limit: int
+    connection: apsw.Connection, turns: Turns, prefix: str, span: tuple[int, int], limit: int
 ) -> tuple[list[Event], int]:
     """Return what happened below *prefix* above ``span[0]``, *limit* events at the most.
 
@@ -252,6 +301,7 @@ async def _events(
     end = prefix_end(prefix) or _BEYOND
     if newest - position > _FEW:
         pairs = rows(connection, _REVISIONS, (prefix, end, _FEW + 1))
+        turns.spend(len(pairs))
         if len(pairs) <= _FEW:
             found = sorted({each for pair in pairs for each in pair if position < each <= newest})
             events = [Event(*rows(connection, _EVENT, (each,))[0]) for each in found[:limit]]
@@ -263,8 +313,9 @@ async def _events(
         bindings = (position, upto, prefix, end, limit - len(events))
         events.extend([Event(*row) for row in rows(connection, _HISTORY, bindings)])
         position = upto
+        turns.spend(CHUNK)
         if position < newest:
-            await asyncio.sleep(0)
+            await turns.begin()
     return events, events[-1].revision if len(events) >= limit else newest
 
 

@@ -227,6 +227,30 @@ def test_a_page_of_the_past_costs_no_more_where_other_keys_changed_often(
     assert 0 < many <= few + 2
 
 
+async def test_many_long_reads_share_the_turns_of_the_loop_and_all_end(bench: Bench) -> None:
+    bench.write([Write(f"/{number:06}", b"") for number in range(4 * CHUNK)])
+    turns, running = 0, True
+
+    async def counted() -> int:
+        return len((await bench.reader.range("/", "", 0, None)).entries)
+
+    async def others() -> None:
+        nonlocal turns
+        while running:
+            turns += 1
+            await asyncio.sleep(0)
+
+    watching = asyncio.create_task(others())
+    reads = [asyncio.create_task(counted()) for _ in range(8)]
+    reads[3].cancel()
+    found = await asyncio.gather(*reads, return_exceptions=True)
+    running = False
+    await watching
+    assert [each for each in found if each == 4 * CHUNK] == [4 * CHUNK] * 7
+    # Seven reads of four chunks each, of which two may be read at a turn.
+    assert turns >= 7 * 4 // 2
+
+
 async def test_a_page_that_takes_all_says_that_nothing_follows(bench: Bench) -> None:
     bench.write([Write("/a", b""), Write("/b", b"")])
     assert not (await bench.reader.range("/", "", 2, None)).more
