@@ -12,6 +12,8 @@ who used too much waits for a moment, or is refused with 429 and a ``Retry-After
 ``system:masters`` and probes are exempt from seats, hub administrators from charges: whoever must
 repair an overloaded server can.
 
+Heartbeats of edges come by bursts (``bursts``); they take their seats when one begins.
+
 A watch takes a seat only while it starts. How many watches are open is limited apart; a stream of
 several watches counts as many.
 """
@@ -24,10 +26,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
+from skerry.api.edge_identity import EDGE_GROUPS
 from skerry.api.errors import TooManyRequests
+from skerry.api.kinds import GroupResource
 from skerry.kit.clock import Clock, SystemClock
+from skerry.logic.machinery.edges.rights import CHANGE, is_heartbeat
 from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.accounts import Accounts, AccountSettings
+from skerry.server.bursts import Bursts
 from skerry.server.flow_classes import FlowClasses
 from skerry.server.http.message import Headers, Sender
 from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add
@@ -113,6 +119,7 @@ class FairFlow:
         self._watches: dict[str, int] = {}
         self._watches_by_workspace: dict[str, int] = {}
         self._delayed: dict[str, int] = {}
+        self._heartbeats = Bursts()
 
     def admitted(self, info: RequestInfo, user: User) -> AbstractAsyncContextManager[None]:
         """Return a context to run the request in."""
@@ -133,6 +140,8 @@ class FairFlow:
             delay = self._delay(accounts, principal, user)
             if delay:
                 return self._later(seat, lane, principal, delay)
+        if user.groups == EDGE_GROUPS and _renews(info):
+            return self._in_burst(seat)
         return seat  # type: ignore[return-value]
 
     def headers(self, info: RequestInfo, user: User) -> Headers:
@@ -184,6 +193,12 @@ class FairFlow:
             await asyncio.sleep(delay)
         finally:
             add(self._delayed, principal, -1)
+        async with seat:
+            yield
+
+    @asynccontextmanager
+    async def _in_burst(self, seat: Seat | SeatOfBoth) -> AsyncIterator[None]:
+        await self._heartbeats.join()
         async with seat:
             yield
 
@@ -239,3 +254,9 @@ class FairFlow:
 def _of_workspace(home: str) -> str:
     """Return the name of a workspace's account, which no principal has."""
     return f"\0{home}"
+
+
+def _renews(info: RequestInfo) -> bool:
+    """Tell whether a request renews an edge's Lease."""
+    kind = GroupResource(info.group, info.resource)
+    return info.verb in CHANGE and is_heartbeat(kind, info.namespace, info.name)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skerry.api.edge_identity import EDGE_GROUPS, EdgeName
 from skerry.api.errors import TooManyRequests
 from skerry.kit.clock import LoopClock
 from skerry.runtime.client import Client
@@ -23,6 +24,7 @@ from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 from tests.kit.server.clock import HandClock
 from tests.kit.server.hub import CONFIG_MAPS, Hub, config_map, running_hub
+from tests.kit.sim.loop import virtual
 
 GET = RequestInfo("/api/v1/pods", "get", is_resource=True)
 CREATE = RequestInfo("/api/v1/pods", "create", is_resource=True)
@@ -107,6 +109,52 @@ async def test_freed_seats_go_round_the_waiting_users() -> None:
     await settle()
     assert alices[1].running
     await end(*alices, *bobs)
+
+
+def edge(number: int) -> User:
+    """Return the user of an edge."""
+    mailbox = EdgeName(f"mailbox{number}", f"00000000-0000-4000-8000-{number:012}")
+    return User(mailbox.user, groups=EDGE_GROUPS, home=mailbox.mailbox)
+
+
+def lease_change(verb: str = "patch", name: str = "syncer-heartbeat") -> RequestInfo:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{name}"
+    return RequestInfo(
+        path, verb, is_resource=True, group="coordination.k8s.io", version="v1",
+        resource="leases", namespace="default", name=name,
+    )  # fmt: skip
+
+
+@virtual
+async def test_heartbeats_of_edges_come_by_bursts_and_hold_no_seats_until_then() -> None:
+    flow = FairFlow(FlowSettings(mutating=LaneSettings(50, share=1)))
+    (first,) = await begun(flow, edge(0), 1, lease_change())
+    assert first.running, "one that comes alone does not wait"
+    others = [
+        one for number in range(1, 4) for one in await begun(flow, edge(number), 1, lease_change())
+    ]
+    assert [one.running for one in others] == [False] * 3
+    assert (flow.mutating.in_flight, flow.mutating.waiting) == (1, 0)
+    await asyncio.sleep(0.1)
+    await settle()
+    assert [one.running for one in others] == [True] * 3
+    await end(first, *others)
+
+
+@virtual
+async def test_nothing_else_waits_for_a_burst() -> None:
+    flow = FairFlow()
+    (first,) = await begun(flow, edge(0), 1, lease_change())
+    lease = lease_change()
+    at_once = [
+        *await begun(flow, edge(1), 1, lease_change("get")),
+        *await begun(flow, edge(2), 1, lease_change("create")),
+        *await begun(flow, edge(3), 1, lease_change(name="another")),
+        *await begun(flow, ALICE, 1, lease),
+        *await begun(flow, MASTER, 1, lease),
+    ]
+    assert all(one.running for one in at_once)
+    await end(first, *at_once)
 
 
 async def test_a_full_queue_is_asked_to_come_back() -> None:
