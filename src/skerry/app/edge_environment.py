@@ -33,9 +33,11 @@ from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
 from skerry.logic.fleet.history.retention import Limits
 from skerry.runtime.backoff import Backoff
+from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import EVERYWHERE, Client, Selection, cluster_of
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.kubeconfig import ClientConfig, Overrides, connect, load
 from skerry.runtime.metrics import RuntimeMetrics
@@ -124,8 +126,12 @@ def access_by(
     by_transport: dict[ClientConfig, Client] = {}
     for role, (config, _) in endpoints.items():
         if config not in transports:
-            transports[config] = connect(config, clock=clock)
-            by_transport[config] = Client(transports[config], user_agent=user_agent, clock=clock)
+            facts = ServerFacts()
+            transport = BatchingTransport(connect(config, clock=clock), clock, facts)
+            transports[config] = transport
+            by_transport[config] = Client(
+                transport, user_agent=user_agent, clock=clock, facts=facts
+            )
         clients[role] = by_transport[config]
     workspaces = {role: found.workspace for role, found in endpoints.items()}
     return HubAccess(clients, workspaces), list(transports.values())

@@ -245,7 +245,7 @@ async def connected(
     if rate is not None:
         transport = PacedTransport(transport, clock, *rate)
     facts = ServerFacts()
-    transport = BatchingTransport(transport, clock, "", facts, gather_seconds=0)
+    transport = BatchingTransport(transport, clock, facts, gather_seconds=0)
     try:
         yield Client(transport, clock=clock, user_agent=_USER_AGENT, facts=facts)
     finally:

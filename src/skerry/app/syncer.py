@@ -212,8 +212,7 @@ def hub_client(
 ) -> Client:
     """Return a syncer's client for its mailbox: small writes gathered, stores distinguished."""
     facts = ServerFacts(extensions={} if ordinary else None)
-    base = f"/clusters/{cluster}" if cluster else ""
-    witness = WitnessTransport(BatchingTransport(transport, clock, base, facts))
+    witness = WitnessTransport(BatchingTransport(transport, clock, facts))
     return Client(witness, cluster=cluster, clock=clock, user_agent="skerry-syncer", facts=facts)
 
 

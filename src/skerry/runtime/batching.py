@@ -6,15 +6,17 @@ moment for company and travel together, each answered for itself. Whoever sends 
 Where the line is short and it is the server's work that counts, none waits for company, but what
 comes while a batch is under way makes up the next one.
 
-One batch is under way at a time, sent by whoever waited longest. Where that one is given up, the
-others are left without an answer, as a lost connection would leave them.
+A batch is of one cluster, and one batch of it is under way at a time, sent by whoever waited
+longest. Where that one is given up, the others are left without an answer, as a lost connection
+would leave them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -33,6 +35,8 @@ _MAX_PARTS = 100
 _MAX_BODY_BYTES = 64 * 1024
 EXTENSION = "batch"
 _KEPT_HEADERS = ("accept", "user-agent")
+# What a batch may carry, and the cluster it is of: in front of "/api" there is that or nothing.
+_RESOURCE = re.compile(r"((?:/clusters/[^/]+)?)/apis?/")
 
 
 class _Part(msgspec.Struct):
@@ -69,8 +73,21 @@ class _Write:
         }
 
 
+@dataclass(slots=True)
+class _Line:
+    """The writes to one cluster, and the turn of who sends some of them."""
+
+    # Below which path they are.
+    base: str
+    # Oldest first.
+    waiting: dict[_Write, None] = field(default_factory=dict)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # How many have no answer yet.
+    writes: int = 0
+
+
 class BatchingTransport(WrappedTransport):
-    """A transport to the cluster below *base* that sends quiet writes together.
+    """A transport that sends quiet writes to a cluster together.
 
     It does so once *facts* say that the server takes them. One that finds no company within
     *gather_seconds* goes as it is, which costs the server less.
@@ -80,19 +97,16 @@ class BatchingTransport(WrappedTransport):
         self,
         inner: Transport,
         clock: Clock,
-        base: str,
         facts: ServerFacts,
         *,
         gather_seconds: float = _GATHER_SECONDS,
     ) -> None:
         super().__init__(inner)
         self._clock = clock
-        self._base = base
         self._facts = facts
         self._gather_seconds = gather_seconds
-        # Oldest first.
-        self._waiting: dict[_Write, None] = {}
-        self._turn = asyncio.Lock()
+        # By their base; of clusters to which something is being written.
+        self._lines: dict[str, _Line] = {}
 
     async def request(
         self,
@@ -102,35 +116,43 @@ class BatchingTransport(WrappedTransport):
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes = b"",
     ) -> Answer:
-        if not self._is_gathered(path, headers, body):
+        base = self._gathered_below(path, headers, body)
+        if base is None:
             return await super().request(method, path, query, headers, body)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         write = _Write(method, path, query, headers, body, answer)
-        self._waiting[write] = None
+        line = self._lines.setdefault(base, _Line(base))
+        line.writes += 1
+        line.waiting[write] = None
         try:
-            async with self._turn:
+            async with line.turn:
                 if not answer.done():
                     if self._gather_seconds:
                         await self._clock.sleep(self._gather_seconds)
-                    await self._send_some()
+                    await self._send_some(line)
         finally:
-            self._waiting.pop(write, None)
+            line.waiting.pop(write, None)
+            line.writes -= 1
+            if not line.writes:
+                del self._lines[base]
         return await answer
 
-    def _is_gathered(self, path: str, headers: Mapping[str, str], body: bytes) -> bool:
+    def _gathered_below(self, path: str, headers: Mapping[str, str], body: bytes) -> str | None:
+        """Return the path of the cluster whose batch a request may join, None for no batch."""
         quiet = QUIET.items() <= headers.items()
-        small = 0 < len(body) <= _MAX_BODY_BYTES
-        mine = path.startswith((f"{self._base}/api/", f"{self._base}/apis/"))
-        return quiet and small and mine and EXTENSION in (self._facts.extensions or {})
+        if not quiet or EXTENSION not in (self._facts.extensions or {}):
+            return None
+        found = _RESOURCE.match(path) if 0 < len(body) <= _MAX_BODY_BYTES else None
+        return None if found is None else found[1]
 
-    async def _send_some(self) -> None:
+    async def _send_some(self, line: _Line) -> None:
         """Send the oldest that wait, and hand the answers out."""
-        taken = list(islice(self._waiting, _MAX_PARTS))
+        taken = list(islice(line.waiting, _MAX_PARTS))
         for write in taken:
-            del self._waiting[write]
+            del line.waiting[write]
         error = TransportError("the request it went with was given up")
         try:
-            answers = await self._sent(taken)
+            answers = await self._sent(line.base, taken)
             for write, answer in zip(taken, answers, strict=True):
                 if not write.answer.done():
                     write.answer.set_result(answer)
@@ -142,15 +164,15 @@ class BatchingTransport(WrappedTransport):
                     write.answer.set_exception(TransportError(str(error)))
                     write.answer.exception()  # it may be that nobody waits any more
 
-    async def _sent(self, taken: list[_Write]) -> list[Answer]:
+    async def _sent(self, base: str, taken: list[_Write]) -> list[Answer]:
         first = taken[0]
         if len(taken) == 1:
             alone = (first.method, first.path, first.query, first.headers, first.body)
             return [await super().request(*alone)]
         kept = {name: first.headers[name] for name in _KEPT_HEADERS if name in first.headers}
         kept["content-type"] = "application/json"
-        payload = orjson.dumps({"requests": [write.part(self._base) for write in taken]})
-        path = self._base + (self._facts.extensions or {}).get(EXTENSION, "")
+        payload = orjson.dumps({"requests": [write.part(base) for write in taken]})
+        path = base + (self._facts.extensions or {}).get(EXTENSION, "")
         whole = await super().request("POST", path, "", kept, payload)
         if whole.status in (404, 405):
             self._facts.extensions = None  # another server, or another version of it

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+import orjson
 import pytest
 
 from skerry.api.errors import AlreadyExists, Conflict, NotFound
@@ -17,6 +18,7 @@ from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
 from skerry.runtime.wrapping import PacedTransport, WrappedTransport
+from tests.kit.answering import AnsweringTransport
 from tests.kit.server.harness import serving
 from tests.kit.sim.engine import request
 from tests.kit.sim.loop import virtual
@@ -53,7 +55,7 @@ async def batching(gather_seconds: float = 0.02) -> AsyncIterator[tuple[Client, 
     async with serving() as server:
         noting = Noting(EmbeddedTransport(server.api.engine.handle, request))
         clock, facts = LoopClock(), ServerFacts()
-        transport = BatchingTransport(noting, clock, "", facts, gather_seconds=gather_seconds)
+        transport = BatchingTransport(noting, clock, facts, gather_seconds=gather_seconds)
         client = Client(transport, clock=clock, facts=facts)
         for number in range(3):
             await client.create(MAPS, {"metadata": {"name": f"map-{number}"}}, "default")
@@ -118,6 +120,57 @@ async def test_a_write_without_company_goes_as_it_is_and_brings_no_body_back() -
         assert noting.passed == ["PATCH /api/v1/namespaces/default/configmaps/map-0"]
         with pytest.raises(NotFound, match='configmaps "nobody" not found'):
             await patched(client, "nobody", "1")
+
+
+class Clusters(AnsweringTransport):
+    """A server of clusters that takes batches, and notes which came for which."""
+
+    def __init__(self) -> None:
+        self.passed: list[tuple[str, int]] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        parts = orjson.loads(body).get("requests")
+        self.passed.append((path, len(parts or [body])))
+        if parts is None:
+            return Answer(200, {}, b"")
+        assert all(part["path"].startswith("/api/v1/namespaces/default/") for part in parts)
+        return Answer(200, {}, orjson.dumps({"answers": [{"code": 200} for _ in parts]}))
+
+
+@virtual
+async def test_writes_to_several_clusters_travel_with_those_to_the_same() -> None:
+    clusters, clock = Clusters(), LoopClock()
+    facts = ServerFacts(extensions={"batch": "/extensions/v1/batch"})
+    client = Client(BatchingTransport(clusters, clock, facts), clock=clock, facts=facts)
+    places = ("a", "b", "root:c", "a", "b", "a")
+    for _ in range(2):
+        clusters.passed.clear()
+        await asyncio.gather(
+            *(patched(client.for_cluster(place), f"map-{n}", "1") for n, place in enumerate(places))
+        )
+        assert sorted(clusters.passed) == [
+            ("/clusters/a/extensions/v1/batch", 3),
+            ("/clusters/b/extensions/v1/batch", 2),
+            ("/clusters/root:c/api/v1/namespaces/default/configmaps/map-2", 1),
+        ]
+
+
+@virtual
+async def test_writes_through_a_view_go_alone() -> None:
+    clusters, clock = Clusters(), LoopClock()
+    facts = ServerFacts(extensions={"batch": "/extensions/v1/batch"})
+    view = Client(BatchingTransport(clusters, clock, facts), clock=clock, facts=facts).at(
+        "/services/apiexport/root/export", "a"
+    )
+    await asyncio.gather(*(patched(view, f"map-{number}", "1") for number in range(2)))
+    assert [count for _, count in clusters.passed] == [1, 1]
 
 
 @virtual

@@ -99,10 +99,14 @@ class MailboxController:
         reconciler = Reconciler(
             observer.observe,
             lambda observed: relay.decide(observed, clock.now()),
-            base.executor(NAME),
+            relay.HeartbeatExecutor(base.client, NAME, metrics=base.metrics, dry_run=base.dry_run),
         )
         return base.controller(
-            f"{NAME}-heartbeats", reconciler, queue, [*self._informers(), leases]
+            f"{NAME}-heartbeats",
+            reconciler,
+            queue,
+            [*self._informers(), leases],
+            relay.WORKERS,
         )
 
     def _standing_loop(self) -> Controller[relay.MailboxContent, standing.Standing]:

@@ -1,11 +1,16 @@
 """Passing on heartbeats: the Lease of a mailbox becomes a time in its SyncTarget's status.
 
 How long the Lease lasts goes along in an annotation, where it is not the usual time.
+
+A large fleet has hundreds of heartbeats a second, and most of such a small write is the request
+around it. The hub takes heartbeats in by bursts; what follows from one burst is sent together,
+where the hub takes batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -16,6 +21,7 @@ from skerry.api.edge import (
     HEARTBEAT_NAMESPACE,
     mailbox_named,
 )
+from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID
@@ -30,8 +36,14 @@ from skerry.logic.fleet.placement.heartbeat import (
 )
 from skerry.logic.machinery.plan import NOTHING, Patch, Plan, Target
 from skerry.runtime.client import cluster_of
+from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.index import Key, key_of
 from skerry.runtime.informer import Handler, Informer
+
+# Copies under way at a time: those of two bursts.
+WORKERS = 32
+# A hub that takes no batches, or does not say, is asked again after so long.
+_ASK_AGAIN_SECONDS = 60.0
 
 
 class MailboxContent(NamedTuple):
@@ -138,4 +150,24 @@ def _patch(key: Key, patch: Object, reason: str, subresource: str = "") -> Patch
         subresource=subresource,
         retry_on_conflict=True,
         absent_is_fine=True,
+        quiet=True,
     )
+
+
+class HeartbeatExecutor(Executor):
+    """An executor that first asks whether the hub takes writes together.
+
+    They are gathered beneath the client, which does not ask by itself (``runtime.batching``).
+    """
+
+    _ask_at = 0.0
+
+    async def execute(self, plan: Plan) -> list[Outcome]:
+        client = self._client
+        now = client.clock.monotonic()
+        if plan.actions and client.facts.extensions is None and now >= self._ask_at:
+            self._ask_at = now + _ASK_AGAIN_SECONDS
+            for cluster in {each.target.cluster for each in plan if isinstance(each, Patch)}:
+                with suppress(ApiError):  # whatever an ordinary server says to that question
+                    await client.for_cluster(cluster).extensions()
+        return await super().execute(plan)

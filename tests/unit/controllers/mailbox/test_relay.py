@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+import orjson
+import pytest
 
 from skerry.api.edge import (
     HEARTBEAT_LEASE,
@@ -16,16 +21,24 @@ from skerry.api.objects import Object
 from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid
 from skerry.controllers.mailbox.relay import (
     Heartbeat,
+    HeartbeatExecutor,
     HeartbeatObserver,
     MailboxContent,
     decide,
     enqueue_on_lease,
     enqueue_on_mailbox,
 )
+from skerry.kit.clock import LoopClock
 from skerry.logic.fleet.placement.heartbeat import LEASES, lean_lease
-from skerry.logic.machinery.plan import Patch
+from skerry.logic.machinery.plan import Patch, Plan
+from skerry.runtime.batching import BatchingTransport
+from skerry.runtime.client import Client
+from skerry.runtime.facts import ServerFacts
 from skerry.runtime.index import Key
+from skerry.runtime.transport import NO_HEADERS, Answer
+from tests.kit.answering import AnsweringTransport
 from tests.kit.caches import cache
+from tests.kit.sim.loop import virtual
 
 NOW = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
 KEY = Key("imw", "", "florin")
@@ -168,3 +181,74 @@ def test_a_mailbox_is_enqueued_when_it_gets_its_content() -> None:
     handle(None, space())
     handle(space(""), space())
     assert added == [CONTENT, CONTENT]
+
+
+class Hub(AnsweringTransport):
+    """A hub that offers batches or does not, and notes what it is asked."""
+
+    def __init__(self, offers: Object | int) -> None:
+        self.offers = offers
+        self.asked: list[str] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        self.asked.append(f"{method} {path}")
+        if path.endswith("/batch"):
+            parts = orjson.loads(body)["requests"]
+            return Answer(200, {}, orjson.dumps({"answers": [{"code": 200} for _ in parts]}))
+        if not path.endswith("/extensions"):
+            return Answer(200, {}, b"{}")
+        if isinstance(self.offers, int):
+            return Answer(self.offers, {}, b"{}")
+        return Answer(200, {}, orjson.dumps(self.offers))
+
+
+QUESTION = "GET /clusters/imw/extensions"
+COPY = "PATCH /clusters/imw/apis/workload.kcp.io/v1alpha1/synctargets/florin/status"
+BATCH = {"extensions": [{"name": "batch", "path": "/extensions/v1/batch"}]}
+
+
+def executing(hub: Hub) -> tuple[HeartbeatExecutor, LoopClock]:
+    clock, facts = LoopClock(), ServerFacts()
+    client = Client(BatchingTransport(hub, clock, facts), clock=clock, facts=facts)
+    return HeartbeatExecutor(client, "mailbox-controller"), clock
+
+
+def copy_of(text: str) -> Plan:
+    return decide(heartbeat(text, ""), NOW)
+
+
+@virtual
+async def test_copies_of_one_burst_go_together_where_the_hub_takes_batches() -> None:
+    hub = Hub(BATCH)
+    executor, _ = executing(hub)
+    await executor.execute(Plan())
+    assert hub.asked == [], "nobody is asked for nothing"
+    await executor.execute(copy_of("2030-01-01T12:00:00.000000Z"))
+    assert hub.asked == [QUESTION, COPY]
+    later = [copy_of(f"2030-01-01T12:00:{second}.000000Z") for second in (10, 20)]
+    await asyncio.gather(*(executor.execute(plan) for plan in later))
+    assert hub.asked[2:] == ["POST /clusters/imw/extensions/v1/batch"]
+
+
+@virtual
+@pytest.mark.parametrize("code", [403, 404, 500])
+async def test_an_ordinary_hub_gets_one_copy_at_a_time_and_is_not_asked_each_time(
+    code: int,
+) -> None:
+    hub = Hub(code)
+    executor, clock = executing(hub)
+    plan = copy_of("2030-01-01T12:00:00.000000Z")
+    for _ in range(3):
+        await executor.execute(plan)
+    assert hub.asked == [QUESTION, COPY, COPY, COPY]
+    await clock.sleep(61.0)
+    await executor.execute(plan)
+    # Not found is an answer; a refusal may be withdrawn.
+    assert hub.asked.count(QUESTION) == (1 if code == 404 else 2)
