@@ -56,8 +56,9 @@ from skerry.server.workspaces.edge_certificates import EdgeIssuer
 _DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 OBJECTS = int(os.environ.get("SKERRY_BENCH_OBJECTS", "20"))
 _INVENTORY, _WORKLOAD = "root:storm-inventory", "root:storm-workload"
-# What a hub has open besides its edges' connections: those of controllers, its own files.
-_OTHER_FILES = 220
+# What a hub has open besides its edges' connections: those of controllers, its own files, and
+# connections that edges have given up while they waited.
+_OTHER_FILES = 1000
 
 
 class Hub:

@@ -61,6 +61,7 @@ def flow_share(settings: FlowSettings, processes: int) -> FlowSettings:
         reading=_lane_share(settings.reading, processes),
         mutating=_lane_share(settings.mutating, processes),
         anonymous=_lane_share(settings.anonymous, processes),
+        edges=_lane_share(settings.edges, processes),
         watches=_share(settings.watches, processes),
         workspace_watches=_share(settings.workspace_watches, processes),
     )

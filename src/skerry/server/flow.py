@@ -7,6 +7,11 @@ requests fall to FlowSchemas, their priority level limits them as well. Everybod
 is counted by the name that is unique on the hub: ServiceAccounts of equal name in two workspaces
 are two.
 
+Edges have a lane of their own, narrow and with a long queue. All of them come back within a minute
+when a hub was away, and each of them only asks for what it must have: whoever is refused asks
+again, which costs more than to wait. Few at once, so that what they ask for in the same moment does
+not keep the loop, and with it people, waiting.
+
 Requests that keep the loop busy are charged to their principal and its workspace (``accounts``):
 who used too much waits for a moment, or is refused with 429 and a ``Retry-After``. Members of
 ``system:masters`` and probes are exempt from seats, hub administrators from charges: whoever must
@@ -65,6 +70,14 @@ class FlowSettings:
     )
     """Requests without credentials at once; what they may ask for is answered at once."""
 
+    edges: LaneSettings = field(
+        default_factory=lambda: LaneSettings(
+            32, share=0.25, queue=64, max_waiting=50_000, queue_seconds=60.0
+        )
+    )
+    """Requests of edges at once. Each has two connections, so two for each of 25,000 may wait, as
+    long as a syncer waits for an answer."""
+
     accounts: AccountSettings = field(default_factory=AccountSettings)
     """How much of the processor a principal, or a workspace's together, may use."""
 
@@ -110,6 +123,7 @@ class FairFlow:
         self.reading = Lane(self.settings.reading)
         self.mutating = Lane(self.settings.mutating)
         self.anonymous = Lane(self.settings.anonymous)
+        self.edges = Lane(self.settings.edges)
         self._accounts = Accounts(self.settings.accounts)
         self._strangers = Accounts(self.settings.anonymous_accounts)
         # Which FlowSchema requests fall to; of none, unless they are followed.
@@ -128,7 +142,10 @@ class FairFlow:
         if _STRANGERS in user.groups:
             lane, principal, accounts = self.anonymous, _STRANGERS, self._strangers
         else:
-            lane = self.reading if info.verb in _READING else self.mutating
+            if user.groups == EDGE_GROUPS:
+                lane = self.edges
+            else:
+                lane = self.reading if info.verb in _READING else self.mutating
             accounts = self._accounts
             principal = user.principal if user.home else user.name
         own = Seat(lane, principal, user.home)

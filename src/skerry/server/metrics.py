@@ -134,6 +134,7 @@ class ServerMetrics:
                 ("readOnly",): flow.reading.in_flight,
                 ("mutating",): flow.mutating.in_flight,
                 ("anonymous",): flow.anonymous.in_flight,
+                ("edges",): flow.edges.in_flight,
             },
         )
         Reading(
@@ -145,6 +146,7 @@ class ServerMetrics:
                 ("readOnly",): flow.reading.waiting,
                 ("mutating",): flow.mutating.waiting,
                 ("anonymous",): flow.anonymous.waiting,
+                ("edges",): flow.edges.waiting,
             },
         )
         Reading(
@@ -156,6 +158,7 @@ class ServerMetrics:
                 ("readOnly",): flow.reading.rejected,
                 ("mutating",): flow.mutating.rejected,
                 ("anonymous",): flow.anonymous.rejected,
+                ("edges",): flow.edges.rejected,
                 ("priorityLevel",): flow.classes.priority_levels.rejected,
             },
         )

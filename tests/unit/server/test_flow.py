@@ -127,18 +127,48 @@ def lease_change(verb: str = "patch", name: str = "syncer-heartbeat") -> Request
 
 @virtual
 async def test_heartbeats_of_edges_come_by_bursts_and_hold_no_seats_until_then() -> None:
-    flow = FairFlow(FlowSettings(mutating=LaneSettings(50, share=1)))
+    flow = FairFlow()
     (first,) = await begun(flow, edge(0), 1, lease_change())
     assert first.running, "one that comes alone does not wait"
     others = [
         one for number in range(1, 4) for one in await begun(flow, edge(number), 1, lease_change())
     ]
     assert [one.running for one in others] == [False] * 3
-    assert (flow.mutating.in_flight, flow.mutating.waiting) == (1, 0)
+    assert (flow.edges.in_flight, flow.edges.waiting) == (1, 0)
     await asyncio.sleep(0.1)
     await settle()
     assert [one.running for one in others] == [True] * 3
     await end(first, *others)
+
+
+@virtual
+async def test_all_edges_of_a_hub_that_was_away_wait_their_turn_and_none_is_refused() -> None:
+    flow = FairFlow()
+    info = lease_change("get")
+    returning = [Held(flow, info, edge(number)) for number in range(3000)]
+    await settle()
+    seats = flow.settings.edges.seats
+    assert (flow.edges.in_flight, flow.edges.waiting) == (seats, 3000 - seats)
+    # People and controllers have seats of their own.
+    others = [*await begun(flow, ALICE, 1), *await begun(flow, BOB, 1, CREATE)]
+    assert all(one.running for one in others)
+    for one in returning:
+        await one.finish()
+    assert (flow.edges.in_flight, flow.edges.waiting, flow.edges.rejected) == (0, 0, 0)
+    await end(*others)
+
+
+async def test_an_edge_leaves_seats_to_others_and_cannot_fill_the_queue() -> None:
+    flow = FairFlow(FlowSettings(edges=LaneSettings(4, share=0.25, queue=2, max_waiting=100)))
+    info = lease_change("get")
+    greedy = await begun(flow, edge(0), 3, info)
+    assert [one.running for one in greedy] == [True, False, False]
+    with pytest.raises(TooManyRequests):
+        async with flow.admitted(info, edge(0)):
+            pass
+    (other,) = await begun(flow, edge(1), 1, info)
+    assert other.running
+    await end(*greedy, other)
 
 
 @virtual
