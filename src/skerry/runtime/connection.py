@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 
 import httptools
 
+from skerry.kit.arriving import ArrivingProtocol
 from skerry.runtime.transport import ConnectionLost, TransportError
 from skerry.wire.http1 import FieldNames
 
@@ -97,7 +98,7 @@ class Exchange:
             await self._arrived
 
 
-class Connection(asyncio.Protocol):
+class Connection(ArrivingProtocol):
     """A socket and its parser. ``on_lost`` is called once, when the socket is gone."""
 
     def __init__(self, on_lost: Callable[[Connection], None]) -> None:

@@ -2,7 +2,7 @@
 
 Each of ten thousand clients that writes twice a minute picks a moment of its own. Every write is
 then a commit of its own, and an event that goes alone along every watch that sees it: a record of
-TLS, a call of the system, a process that wakes. What comes within a tenth of a second is let in at
+TLS, a call of the system, a turn of a process. What comes within a tenth of a second is let in at
 once, shares commit and messages, and whoever reads them can answer in one go, too.
 
 One that comes alone does not wait: it opens the door behind it only after a while, for those who

@@ -122,12 +122,12 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._renew)
 
     def _renew(self) -> None:
-        self._left, woken = CHUNK, 0
-        while self._waiting and woken < _AT_A_TURN:
+        self._left, resumed = CHUNK, 0
+        while self._waiting and resumed < _AT_A_TURN:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
-                woken += 1
+                resumed += 1
         self._renewing = bool(self._waiting)
         if self._renewing:
             asyncio.get_running_loop().call_soon(self._renew)

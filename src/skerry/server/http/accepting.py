@@ -114,7 +114,7 @@ class Acceptor:
         host: Host,
         sockets: list[socket.socket],
         tls: ssl.SSLContext | None,
-        connect: Callable[[], asyncio.Protocol],
+        connect: Callable[[], asyncio.BaseProtocol],
     ) -> None:
         self._host = host
         self._sockets = sockets

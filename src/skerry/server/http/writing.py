@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from skerry.kit.arriving import ArrivingProtocol
 from skerry.server.http.encoding import (
     BLOCK_BYTES,
     BODILESS,
@@ -39,7 +40,7 @@ class WriterHost(Protocol):
     """The loop's time, as of the last tick."""
 
 
-class AnswerWriter(asyncio.Protocol):
+class AnswerWriter(ArrivingProtocol):
     """Writes answers, and is the ``Sender`` of unframed streams."""
 
     __slots__ = (
