@@ -2,6 +2,18 @@
 
 Slots are a compressed bitmap: 10,000 of them in runs take some tens of bytes, in the worst case
 1.3 KB. Keys are digests and do not compress; they are sorted so that equal sets are equal text.
+
+Equal text matters since a record is named for a digest of what it says: a decision that is repeated
+after a crash, by a process that found its destinations in another order, must come out as the same
+bytes. For the same reason slots are run-optimized before they are written and states are sorted.
+
+A key stands for a destination that has no slot. It says nothing by itself: a reader has the
+destination already, from the record by which it joined or from a checkpoint, and finds by the key
+which one is meant. Where nobody could have it already, the record has a *state*, whole.
+
+Anybody who may write records may write nonsense into them. So what is unpacked is bounded before it
+is believed, and whatever is wrong with it is ``Corrupt`` and nothing else: a reader of a thousand
+records says which one it is, and goes on with the others.
 """
 
 from __future__ import annotations

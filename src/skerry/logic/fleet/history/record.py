@@ -5,6 +5,10 @@ decision followed from, a counter among those of that revision, and a digest of 
 decision that is repeated after a crash therefore has the same name, and another decision has
 another one, so "it exists already" means that exactly this was recorded. Time, cause and the digest
 of the record before are no part of the name: they may differ when a decision is repeated.
+
+The short digest in a name makes writing idempotent, and a changed body no longer fits its own name.
+The long one, which the next record has under ``previous``, is of everything that never changes:
+in a chain nothing can be changed, left out or put between unnoticed.
 """
 
 from __future__ import annotations
@@ -48,7 +52,8 @@ _STATE_PAGE = 5_000
 _MAX_TEXT = 1024
 _NAME_LENGTH = 253
 _DESTINATION = attrgetter("destination")
-_ENDING = re.compile(r"-([0-9]{12,20})-([0-9]{4,9})-(?:z([0-9]{3}))?([0-9a-f]{8})")
+# Anchored at the end alone: a placement may itself be called web-202611182107-0001.
+_ENDING = re.compile(r"-([0-9]{12,20})-([0-9]{4,9})-(?:z([0-9]{3}))?([0-9a-f]{8})\Z")
 
 
 class Reason(NamedTuple):
@@ -336,7 +341,7 @@ def name_for(placement: str, order: Order) -> str:
 def order_of(name: str) -> Order | None:
     """Return where a record stands, by its name; None for a name that no record has."""
     found = _ENDING.search(name[-46:])
-    if found is None or found.end() != len(name[-46:]):
+    if found is None:
         return None
     return Order(int(found[1]), int(found[2]), int(found[3] or 0), found[4])
 
