@@ -3,6 +3,15 @@
 Total order, so equal rows give equal bytes: first what the query orders by, then the key of the
 group or the row. Limits bound what is computed and written, whatever edges report: of groups the
 first ten thousand by key are looked at, of rows as many are shown as fit into 256 KB.
+
+Equal bytes matter because a status is written when it differs, and everybody who watches the query
+hears of it. A hundred thousand reports that change nothing of the answer are then no write at all.
+
+Three numbers must not be taken for each other. ``groups`` is how many groups the rows fall into;
+``rowsOmitted`` how many lines the result has beyond those shown, whether for ``limit`` or for their
+size; and what ``having`` leaves out is neither, as it is no line of the result. The four sorts of
+rows (matched, filtered, excluded by an error, absent) add up to the destinations asked for, so a
+reader can tell "nobody has this" from "nobody has answered yet".
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from skerry.logic.machinery.cel.compiler import CompileError, Program, compile_t
 from skerry.logic.machinery.cel.evaluation import STUMBLES
 from skerry.logic.machinery.cel.typed import COST, CostExceeded, Scope
 from skerry.logic.machinery.cel.types import CelType
-from skerry.logic.machinery.cel.values import EvaluationError
+from skerry.logic.machinery.cel.values import EvaluationError, Optional_, Url
 
 # Units that one expression may cost for one row. A look at every condition of a status is some
 # two hundred; at a microsecond each, a thousand is as long as one row may keep all others waiting.
@@ -150,16 +150,32 @@ def kept(program: Program, scope: Scope) -> Any:
         return Failure(str(error)[:MAX_MESSAGE])
     if value is None or isinstance(value, bool | int | float):
         return value
-    if isinstance(value, str):
-        size = len(value)
-    else:
-        try:
-            size = len(orjson.dumps(value))
-        except TypeError:
-            size = 0
+    size = _size(value)
     if size > MAX_KEPT_BYTES:
         return Failure(f"a value of {size} bytes: want {MAX_KEPT_BYTES} at most")
     return value
+
+
+def _size(value: Any) -> int:
+    """Return about how many bytes a value takes."""
+    if isinstance(value, str):
+        return len(value)
+    try:
+        return len(orjson.dumps(value, default=_content))
+    except TypeError:
+        return len(repr(value))  # an integer longer than JSON's, for one
+
+
+def _content(value: Any) -> Any:
+    """Return what is in a value that CEL knows and JSON does not.
+
+    ``status.?text`` is such a value, and there may be any text in it.
+    """
+    if isinstance(value, Optional_):
+        return value.value
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value.text if isinstance(value, Url) else str(value)
 
 
 class _Hoist:

@@ -3,6 +3,15 @@
 Everything here can be taken out again exactly: counts, sums in whole numbers (a double is a whole
 number of 2^-1074, so adding doubles that way loses nothing), bags in order. A group without rows
 holds nothing.
+
+Exactness is not for the sake of the last digit. With ordinary doubles, 1e16 + 0.1 - 1e16 is 0: one
+edge that reports nonsense once would spoil the sum of its group for good; and a sum that depends on
+the order of events would be another one after a restart, and a status would change though nothing
+had. Minimum and maximum forget nothing either: a bag is kept, since the second smallest value must
+be at hand when the smallest goes.
+
+A Top keeps every value and not only the *k* that are shown, for the same reason. That is what it
+costs beside a maximum; ``tables.memory_of`` counts it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,17 @@ of a copy, so a query about one number of a status does not keep statuses.
 
 All errors are found, not the first: the reader goes on with what is left out in place of what is
 wrong, and a plan with errors is never returned.
+
+Types are what CEL knows for certain. A status has no schema here, so ``status.x`` is ``dyn``, which
+passes wherever anything would: whether it is a number is seen row by row, and a row of which it is
+none is an error of that row. What is certainly wrong, such as a sum of ``location.name``, is wrong
+for every row, and is refused while somebody is still looking. ``having`` is one step further on: it
+reads columns of the result, of which an aggregate may have no value (nothing was reported, or every
+row failed), so of aggregates only a count is known to be an int, and a Top to be a list.
+
+The price of an expression is estimated when it is compiled and bounded again when it runs. The
+first refuses what no row could afford; the second is needed since an edge decides how long its
+lists are.
 """
 
 from __future__ import annotations

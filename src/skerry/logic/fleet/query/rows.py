@@ -3,6 +3,15 @@
 A row knows the copy (its report and the parts kept of it), the edge (destination, Location,
 SyncTarget, Lease) and the placement that leads there. What it contributes is a pure function of
 those, so nothing is remembered of a contribution: to take one out it is computed once more.
+
+What fails costs as little as it can. A filter or a key that fails excludes the row, since nobody
+knows where it would belong; an aggregate that fails loses this row for that column alone; what is
+merely shown beside a value is null. Nothing is ever zero for want of a value, because a zero would
+be added and averaged as if an edge had said it.
+
+An edge whose Lease has lapsed keeps its row: its report gives way to one that says so, and what was
+kept of the object stays, since that is the last that is known. A query that wants none of it says
+so in its filter (``report.delivered``).
 """
 
 from __future__ import annotations

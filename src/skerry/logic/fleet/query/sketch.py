@@ -5,6 +5,16 @@ Beyond that, sorting them for every answer costs too much, and buckets are count
 bounds grow by two per cent: the middle of a bucket is within one per cent of everything in it.
 Both are functions of the values present, whatever came and went before, so an answer computed from
 scratch is the same; and what is taken out is gone, without drift.
+
+That is what the usual sketches lack. A t-digest or a KLL sketch depends on the order in which
+values arrived and cannot take one out again; an edge that reports once a second for a year would be
+in it thirty million times. Here every value is counted exactly beside the buckets, which costs
+memory for each different one and makes the way back possible: when few enough are left, the answer
+is exact again. ``approximate`` in the answer says which of the two it is.
+
+Buckets are relative because what is measured here (latencies, sizes, restarts) is read that way:
+one per cent of a second and one per cent of an hour are both precise enough, and zero and negative
+numbers have buckets of their own.
 """
 
 from __future__ import annotations

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.query.expressions import MAX_MESSAGE
 from skerry.logic.fleet.query.plan import plan_of
 from skerry.logic.fleet.query.rows import (
     ABSENT_ROW,
+    EDGE,
     EXCLUDED,
     FILTERED,
     MATCHED,
@@ -18,9 +22,10 @@ from skerry.logic.fleet.query.rows import (
     Ident,
     KindEvaluators,
     Row,
+    Target,
     own_copy,
 )
-from skerry.logic.fleet.summary.freshness import lapsed
+from skerry.logic.fleet.summary.freshness import LIVE, lapsed
 from skerry.logic.fleet.summary.report import Report
 from tests.kit.chain.query_rows import REPORT, WEB, Asked
 
@@ -133,3 +138,156 @@ def test_copies_of_several_kinds_keep_different_parts() -> None:
     assert [both.outcome(row).values for row in rows] == [(3,), (4,)]
     assert both.shown(rows[0], None) == "oslo"
     assert both.selected(rows[1]) == both.order_key(rows[1]) == ()
+
+
+def test_a_copy_that_is_not_there_is_nobodys_own() -> None:
+    assert own_copy(None, "shop") is None
+
+
+def test_of_a_target_that_is_not_known_nothing_good_is_said() -> None:
+    asked = Asked(
+        groupBy=[
+            {"name": "t", "value": "string(syncTarget.ready) + string(syncTarget.labels.size())"}
+        ],
+        aggregates=COUNT,
+    )
+    row = asked.row({})
+    assert asked.evaluator.outcome(row).key == ("true0",)
+    assert asked.evaluator.outcome(row._replace(target=Target())).key == ("false0",)
+
+
+def test_a_top_shows_the_location_unless_it_is_asked_for_something_else() -> None:
+    asked = Asked(
+        aggregates=[
+            {"name": "a", "function": "Top", "of": "status.n"},
+            {
+                "name": "b",
+                "function": "Top",
+                "of": "status.n",
+                "show": "obj.kind + '/' + placement",
+            },
+            {"name": "c", "function": "Top", "of": "status.n", "show": "status.nothing"},
+        ]
+    )
+    row = asked.row({"n": 1})
+    shown = [asked.evaluator.shown(row, each.show) for each in asked.plan.aggregates]
+    assert shown == ["oslo", "Deployment/web", None]
+
+
+def test_what_is_shown_beside_a_value_is_no_error_of_the_row() -> None:
+    top = {"name": "a", "function": "Top", "of": "status.n", "show": "status.nothing"}
+    asked = Asked(aggregates=[top])
+    outcome = asked.evaluator.outcome(asked.row({"n": 1}))
+    assert (outcome.verdict, outcome.values, outcome.errors) == (MATCHED, (1,), ())
+
+
+def test_each_column_fails_for_itself() -> None:
+    asked = Asked(
+        aggregates=[
+            {"name": "a", "function": "Sum", "of": "status.a"},
+            {"name": "n", "function": "Count"},
+            {"name": "b", "function": "Max", "of": "status.b"},
+            {"name": "c", "function": "Min", "of": "status.c"},
+        ]
+    )
+    outcome = asked.evaluator.outcome(asked.row({"b": 4, "c": "x"}))
+    assert outcome.values == (None, None, 4, None)
+    assert [error.column for error in outcome.errors] == ["a", "c"]
+
+
+def test_the_first_key_that_fails_excludes_a_row_and_is_the_only_one_named() -> None:
+    keys = [{"name": name, "value": f"status.{name}"} for name in "abc"]
+    asked = Asked(groupBy=keys, aggregates=COUNT)
+    outcome = asked.evaluator.outcome(asked.row({"a": 1}))
+    assert (outcome.verdict, outcome.key) == (EXCLUDED, ())
+    assert [error.column for error in outcome.errors] == ["b"]
+
+
+def test_a_row_that_does_not_count_still_says_how_old_its_report_is() -> None:
+    asked = Asked(
+        filter="status.on", groupBy=[{"name": "k", "value": "status.k"}], aggregates=COUNT
+    )
+    outcomes = [
+        asked.evaluator.outcome(asked.row(status)) for status in ({"on": False}, {}, {"on": True})
+    ]
+    assert [outcome.verdict for outcome in outcomes] == [FILTERED, EXCLUDED, EXCLUDED]
+    assert {outcome.time for outcome in outcomes} == {REPORT.time}
+    assert asked.evaluator.outcome(asked.row(None)).time == ""
+
+
+def test_a_message_is_no_longer_than_a_status_has_room_for() -> None:
+    asked = Asked(
+        aggregates=[{"name": "n", "function": "Sum", "of": "{'a': 1}[status.key + placement]"}]
+    )
+    [error] = asked.evaluator.outcome(asked.row({"key": "x" * 3000})).errors
+    assert len(error.message) == MAX_MESSAGE
+
+
+def test_a_part_that_failed_is_an_error_of_what_reads_it() -> None:
+    texts = ("status.n", "status.n + size(placement)")
+    asked = Asked(aggregates=[{"name": text, "function": "Sum", "of": text} for text in texts])
+    outcome = asked.evaluator.outcome(asked.row({}))
+    assert outcome.values == (None, None)
+    assert [error.message for error in outcome.errors] == ["no such key: n"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("status.n", set()),
+        ("report.delivered", {"report"}),
+        ("location.name", {"location"}),
+        ("syncTarget.ready", {"syncTarget"}),
+        ("placement", set()),
+    ],
+)
+def test_a_scope_has_what_its_query_reads_and_nothing_else(text: str, reads: set[str]) -> None:
+    asked = Asked(groupBy=[{"name": "k", "value": text}], aggregates=COUNT)
+    scope = asked.evaluator.variables(asked.row({"n": 1}))
+    assert set(scope) == {"placement", *reads}
+
+
+def test_a_report_says_which_revision_its_mailbox_is_settled_at() -> None:
+    asked = Asked(aggregates=[{"name": "n", "function": "Max", "of": "report.revision"}])
+    row = asked.row({})
+    assert asked.evaluator.outcome(row).values == (0,)
+    assert asked.evaluator.outcome(row._replace(revision=41)).values == (41,)
+
+
+def test_an_edge_is_delivered_and_healthy_as_long_as_it_is_heard_of() -> None:
+    asked = Asked(groupBy=[{"name": "k", "value": "report.healthy"}], aggregates=COUNT)
+    row = asked.row({})._replace(copy=EDGE)
+    assert asked.evaluator.outcome(row).key == ("True",)
+    assert asked.evaluator.outcome(row._replace(lease=lapsed(""))).key == ("Unknown",)
+    assert row.lease == LIVE
+
+
+def test_rows_are_ordered_as_they_are_shown() -> None:
+    columns = [{"name": name, "value": f"status.{name}"} for name in ("a", "b")]
+    order = [{"column": "a", "descending": True}, {"column": "b"}]
+    asked = Asked(select=columns, orderBy=order)
+    pairs = ((1, 2), (2, 1), (2, 0), ("x", 0))
+    statuses: list[dict[str, Any]] = [{"b": 9}, *({"a": a, "b": b} for a, b in pairs)]
+    rows = sorted((asked.row(status) for status in statuses), key=asked.evaluator.order_key)
+    assert [asked.evaluator.selected(row) for row in rows] == [
+        ("x", 0), (2, 0), (2, 1), (1, 2), (None, 9),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.integers()))
+def test_backwards_is_the_order_from_the_other_end(values: list[int]) -> None:
+    found = sorted(map(Backwards, values))
+    assert [each.of for each in found] == sorted(values, reverse=True)
+    assert all(Backwards(value) != value for value in values)
+    assert not any(Backwards(value) < Backwards(value) for value in values)
+
+
+def test_a_row_by_itself_contributes_the_same_however_often_it_is_asked() -> None:
+    asked = Asked(
+        filter="status.on || report.delivered",
+        groupBy=[{"name": "k", "value": "location.labels.region"}],
+        aggregates=SUM,
+    )
+    for status in (None, {}, {"n": 1}, {"on": True, "n": "x"}):
+        row = asked.row(status)
+        assert asked.evaluator.outcome(row) == asked.evaluator.outcome(row)
