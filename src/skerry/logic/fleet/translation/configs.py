@@ -1,6 +1,22 @@
 """SyncerConfig ``the-one`` of a mailbox: what its syncer carries, always in the same order.
 
 It is a row of ``desired`` like any copy, derived from the same tables (``desired_config``).
+
+A syncer follows what its SyncerConfig names and nothing else, so the config decides what an edge
+may see of its mailbox, and what it takes for removed. What is missing here by mistake is deleted at
+the edge. Therefore
+
+* kinds in namespaces are named for all objects, whether there is one now or not: the first
+  ConfigMap of a workspace goes down without a change of the config, and the last does not make the
+  syncer stop looking at ConfigMaps before it has seen that one go;
+* what is in no namespace is named object by object, since most of what a mailbox has of it
+  (bindings, roles of the hub) is none of the edge's business;
+* a copy that stays although it is granted no more is still named, or the edge would drop what the
+  mailbox keeps;
+* one part that cannot be known yet makes the whole config wait: there is no half of it.
+
+Lists are sorted and repetitions left out, so that equal wishes are equal bytes, whoever asked
+first.
 """
 
 from __future__ import annotations

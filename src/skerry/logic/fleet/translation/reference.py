@@ -11,6 +11,12 @@ one that is right, unless the rule itself is wrong.
 
 Everything counts as read. While the controller waits for a scope, the mailbox may have more than
 this says, and never less: what is unknown is kept.
+
+It takes what is in mailboxes already as an input (``copies``), because three rules look at it. A
+copy records whose it is, and keeps its owner while others are older. A copy whose owner lost its
+grant keeps its name from those who have one, until its removal is confirmed. And a copy of which
+nobody knows whether its owner still places it stays. Without copies the result is what a first
+translation makes; with its own result as copies it must come to the same, which a test checks.
 """
 
 from __future__ import annotations
@@ -449,9 +455,13 @@ class _Reference:
     def _version(self, mailbox: _Mailbox, resource: GroupResource) -> str:
         understood = [placed for placed in mailbox.placements if placed.what]
         admitted = [placed for placed in understood if self._rules(mailbox, placed) != []]
-        return agreed_version(
-            list(self._serving(admitted, resource)) or self._serving(understood, resource)
-        ).version
+        found = (
+            list(self._serving(admitted, resource))
+            or list(self._serving(understood, resource))
+            # Where no placement is understood, what revisions hold goes on all the same.
+            or list(self._serving(mailbox.placements, resource))
+        )
+        return agreed_version(found).version if found else ""
 
     def _serving(self, placements: list[Placed], resource: GroupResource) -> Iterator[ServedType]:
         for cluster in sorted({placed.name.cluster for placed in placements}):

@@ -10,6 +10,20 @@ labels where it can be selected by them; and the text of the copy to be made of 
 copy itself. Names, which thousands of mailboxes have in common, are kept once. So ten thousand
 copies cost a few hundred bytes each. This is why these two are plain dictionaries of dictionaries
 and no tables of the kernel: a key per row would cost as much as the row.
+
+The digest of a source is that of the copy to be made of it, label and all. So "is the copy what it
+should be" is a comparison of two digests that are there already, and no object is made or read
+for the million pairs that are equal. Where something is customized, the digest of the source says
+nothing about the copy, and the object is made (``customized``).
+
+Copies from before owners were recorded may have notes of deployment tools that were copied once and
+are not any more. Their digest differs from every source's; so a copy without an owner also keeps
+the digest that it would have without such notes, and is recognized by it (``plain``, ``content``).
+
+Two questions are asked of an event before anything is done about it: is it news (another
+resourceVersion than the one that is known), and does anything depend on it. Each namespace of each
+mailbox has a ``default`` ServiceAccount and the ConfigMap with the root certificate; they are
+dropped unless somebody has labelled one as a copy.
 """
 
 from __future__ import annotations

@@ -5,6 +5,21 @@ derived anew whenever a binding, definition or schema of it changes, at that ver
 workspaces that bind alike share one result. Nothing here starts a watch: ``retype`` returns which
 ones are to be followed and which to be stopped, and a row that depends on a watch nobody follows
 is pending on it like on any other that has not been read (see ``scopes``).
+
+What a workspace serves comes from four places, in this order: what the hub serves everywhere, what
+the workspace binds, the schemas that its bindings refer to, and what it defines for itself. The
+schemas of all exports are one input: a binding whose schema is not there brings a kind that is
+*unknown*, and while there is one, nothing that depends on the types of this workspace is decided.
+
+A kind is watched in one of three ways. What travels is watched with its content; everywhere at once
+if it is the hub's or bound, since the identity of its export distinguishes a bound kind; in the
+workspace alone if it is its own. What does not travel but is namespaced is watched for presence: a
+Namespace in a mailbox is not removed while somebody else's object is in it. All else is not
+watched.
+
+Sharing is by what bindings and definitions say, as bytes and sorted: ten thousand mailboxes with
+the same five bindings are one ``WorkspaceTypes``, and a retype of each is a look into a dictionary.
+A workspace with kinds of its own shares the types but not the watches, whose keys name it.
 """
 
 from __future__ import annotations
