@@ -2,6 +2,14 @@
 
 What is held stands in the books of placements, which the scheduler and the placement translator
 write. So a guard's status is read from there, and is the same whoever led meanwhile.
+
+A hold names the guards it is by. A guard lists a hold under two conditions: its name is among
+those, and it reaches the placement at all. The second is not idle: guards beside their placements
+are all called ``./name``, so one of another workspace may have the same name.
+
+``Valid`` is False also where nothing is wrong with the guard itself: a freeze of content has no
+effect on a placement without a Rollout, since nothing then says when content goes where. Whoever
+wrote the guard should learn of that from the guard, and not when it fails to freeze.
 """
 
 from __future__ import annotations

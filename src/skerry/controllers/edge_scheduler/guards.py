@@ -12,6 +12,22 @@ leaves too much charged, or asks again. One decision writes the placement once.
 
 Slices are cached as digests of what they hold. What departs is read from the server, page by page,
 when somebody has to be asked about it.
+
+So a decision may need several reconciles, each of which finds out what the next one needs::
+
+    decide   more departs than the floor lets go, or a guard concerns it   -> examine
+    observe  it departs, and nobody knows who it is                        -> Unread: read the pages
+    observe  all who depart are known                                      -> Guarded
+    allow    who stays, who goes, and what has to be written before that   -> Allowed
+    settle   written: those who stay are remembered, the rest is forgotten
+
+Between them nothing is lost by a restart: what is held stands in the placement's status, and
+whoever finds ``held`` there asks guards again. What is kept in memory (``_examined``, ``_read``)
+only saves the reading.
+
+Two kinds of members occur. ``member`` is the number that slices are cached by; it is made for this
+process and is small. ``lasting_member`` is what the book and the name of a hold are made from; it
+must be the same for whoever leads next, or a confirmation would be void after a restart.
 """
 
 from __future__ import annotations

@@ -5,6 +5,17 @@ records before the slices of the plan (``history_writer``): no slice ever change
 
 Who leaves is known by name, though the cache of slices keeps numbers only: ``Members`` remembers
 each destination once, however many placements have it.
+
+A story follows from the slices that are there and those that are to be, and from nothing else: not
+from what the last story was. So a process that has just started records the same as one that has
+run for weeks, and a plan that failed half way is recorded for what is left of it. What a record
+says besides (who caused it, by which rule a destination was selected) is asked at that moment and
+may be less than the truth; that destinations joined or left never is.
+
+Three things look like a change and are none. Slices of a deleted namesake hold destinations which
+this placement never had: they begin with it. A destination whose slot is larger than a bitmap takes
+is known by its key, without its slot. And a hold whose confirmation was recorded already may stand
+in the book once more, when the write that followed had a conflict: it is passed over.
 """
 
 from __future__ import annotations

@@ -3,6 +3,23 @@
 Where the server will not take a record, because the workspace is full or does not serve the kind,
 slices are written all the same: history must not stop placement. The next record then begins with
 a checkpoint of what the slices hold, as it does for slices that are older than their history.
+
+A record is written before the slices that it is about, so there is always a moment in which the one
+stands and the other does not. Folding the records must give what the slices hold all the same, and
+that is what the fields of ``_Chain`` are for. When a plan comes after such a moment:
+
+* it decides the same again: the record is there, by its name, and is not written twice;
+* it decides otherwise: what was recorded did not happen. A checkpoint says what the slices hold
+  instead, and the new decision follows it (``unsettled``);
+* a record was refused, or somebody left of whom only a number is known: what is recorded is not
+  everything, and again a checkpoint says what is so (``has_gap``);
+* the end of the chain was read from the server, and there are several slices: some of them may have
+  been written by the one who led before, and others not (``recalled``).
+
+One slice is written at once or not at all, which is why the last is no doubt with a single page.
+
+What a draft is about is forgotten until it is sent: if anything goes wrong in between, the chain is
+read again, which costs a list and a get, and cannot be wrong.
 """
 
 from __future__ import annotations

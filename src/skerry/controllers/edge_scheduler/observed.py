@@ -3,6 +3,14 @@
 ``observe`` fills them, ``decide`` and the parts it is made of (``guards``, ``rollout_plan``,
 ``history``) read them, and nobody changes them. What a placement without guards, history or Rollout
 has nothing of is None, and costs nothing.
+
+Each part answers the one before it with an ``Observed`` in which less or more is wanted: guards
+keep destinations that nobody wants, a Rollout lets those go in its own time. So ``destinations``
+means "what slices are to hold as far as has been decided".
+
+Some fields are functions (``why_joined``, ``goes``): the answer is wanted for a few of ten thousand
+destinations, and which ones is known only when the decision is made. They read the index as it is
+at that moment.
 """
 
 from __future__ import annotations

@@ -12,6 +12,23 @@ A copy waits in its mailbox until the book lets it go: until what goes within a 
 charged, or until a person has confirmed the name of what is held. The book is written first, with
 the version that was read, the copies go after that. A process that dies in between has charged too
 much, or asks again.
+
+The way of one copy, with the method that each step is::
+
+    delete   the row of ``difference`` says so, as its object was deleted or deselected
+    judged   its placement's guards are asked, with all else that waits there      (pure)
+    note     it waits: the row becomes "none", and the placement's status is enqueued
+    book     the status takes the charge or the hold, with the version that was read
+    release  written: the copy is marked, and passes ``judged`` without being asked about
+    delete   the row says so again, and now it goes
+
+Judging is apart from noting because a plan may fail between the two, and because a mailbox that is
+evaluated twice must not be counted twice. An object waits at each mailbox that has a copy, and is
+one member of the hold all the same: the book counts objects, and ``_waiting`` knows where they are.
+
+A release is remembered per copy and not written anywhere. Whoever leads next does not know of it
+and asks again, which is safe: what was charged lately is counted once. For the same reason a
+release ends as soon as the object is wanted again, or its copy is gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,20 @@
-"""The informers that the tables are filled from, and what is kept of each kind."""
+"""The informers that the tables are filled from, and what is kept of each kind.
+
+A hub has thousands of slices, Locations and mailboxes, and of each the translator reads a few
+fields. So an informer here keeps a *lean* form of what it sees, made before it reaches the cache,
+and most are packed: encoded bytes that are decoded on each read. What is lean is also quieter: a
+heartbeat or a status that nobody here reads leaves the same bytes, and whoever compares old and new
+sees no change. A field that somebody begins to read must be added to the lean form first; it is
+absent until then, with no other sign of it. EdgePlacements are kept whole, as their status is
+written from here and what is not read would be lost with an update.
+
+Sources and copies are not here. Which kinds there are differs by workspace and changes while we
+run, so they are followed one by one, by ``feeds``.
+
+``all`` is what has to be read before anybody decides: every controller of the translator waits for
+it. What a hub does not offer (guards, grants, revisions) is not in it, since a watch that nobody
+serves is never read to the end.
+"""
 
 from __future__ import annotations
 

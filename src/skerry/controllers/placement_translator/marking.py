@@ -2,6 +2,27 @@
 
 The rows of a placement with a Rollout follow the revision that a destination has: what the
 workspace has now touches none of them, but the placement's next revision.
+
+A mark means "look here", and nothing else. The row is evaluated from the tables as they are then,
+by ``observe``, and mostly comes out as equal to the copy that is there. So a mark too many costs a
+look, and a mark too few is a copy that stays wrong until something else touches it: where it is
+hard to say what exactly a change touches, more is marked. The cost stays in proportion, because
+what is marked is always a factor of the product (some items, at some mailboxes) and never all of
+it.
+
+What touches what, where it is not the row itself:
+
+* An object in no namespace is named in the SyncerConfig, and a Namespace's name too. So their rows
+  are marked with ``CONFIG`` beside them.
+* A Namespace that becomes chosen, or no longer is, takes along everything in it.
+* The first or last object of a kind that a workspace defines for itself decides whether the
+  definition goes along.
+* Of several bindings of one export only one goes to a mailbox, by rank and name. So one binding
+  touches all that might go there, of every workspace.
+* A mailbox that appears, or serves another kind, may have copies that nobody sends any more:
+  besides what is sent, all that is there and a copy is marked.
+* From one revision to another only what differs is touched. Where one of the two is not known, or
+  is what the workspace has now, nobody can tell the difference, and everything is.
 """
 
 from __future__ import annotations

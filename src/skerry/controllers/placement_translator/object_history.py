@@ -9,6 +9,16 @@ it does. What happens to a placement meanwhile is written together, one record a
 What is withheld was recorded by whoever led before, too: it is read once, for placements that are
 found with problems. A change that nobody saw, because no translator ran, is not recorded; the
 digests of the next one show that.
+
+A change has a beginning and an end by digest, and changes that follow each other are one: from the
+first beginning to the last end. An object that is changed and changed back within ten seconds is
+therefore recorded as nothing. While a record is being written the object may change again; what
+came meanwhile begins where the written record ended, so the records of one object always join.
+
+Records are chained, and a chain has one writer: whoever leads. Only the end of it is kept in
+memory. Whenever it is in doubt (somebody else led, a record was there already, the server refused
+one) it is forgotten and read again before the next record, and nothing is read as long as there is
+nothing to write.
 """
 
 from __future__ import annotations

@@ -4,6 +4,14 @@ The watches and the tables are the same for whoever derives something from what 
 summaries here, and what other loops of the process keep up from the same events. ``app`` builds one
 feed and hands it to each. Whoever of them runs first runs the feed as well; when that one stops,
 because it no longer leads, the next takes over.
+
+A feed each would be simpler, and each would hold every copy once more, which is most of what these
+controllers hold. The informers of the views follow the hub whether or not anybody leads; what needs
+a runner is reading what workspaces *serve*, and the watches of single clusters that follow from it.
+
+A signal calls its subscribers at once, in the order in which they subscribed, and within the same
+turn of the loop as the event. They enqueue and return; whoever computes something there would hold
+up all the others.
 """
 
 from __future__ import annotations

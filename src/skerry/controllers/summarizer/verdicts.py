@@ -6,6 +6,22 @@ nothing else of them, at most twice a second each. Placements without a Rollout 
 
 Copies and SyncerConfigs are followed by different watches: a note that a mailbox is settled may
 come before the copies it speaks of. So a note counts only a moment after it was seen.
+
+Were it believed at once, the reports at hand would still be those of the revision before: copies
+that are healthy, and delivered, and of the wrong content. A slot would be Good without having run
+the target for an instant. The other way round (copies are there, the note is late) costs nothing
+but the wait. The moment must be longer than one watch lags behind the other within one process,
+which reads both from the same hub; it need not cover the network.
+
+What is judged of a placement is a court. It is marked when something about it changed, and does the
+work when it is reconciled: ``turned`` by the Rollout, ``reread`` by slices and revisions, ``dirty``
+by reports and Leases of single edges. A storm of reports is then one look at each edge it was
+about.
+
+Slots that are gone may still be waited for: who departs has left only when its mailbox has nothing
+of the placement any more, and the slices no longer say which mailbox that was. ``gone`` remembers
+it. After a restart nobody does, and a departing slot that is in no slice counts as left: to wait
+for a mailbox whose name nobody knows would be to wait for ever.
 """
 
 from __future__ import annotations

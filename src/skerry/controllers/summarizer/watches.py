@@ -10,6 +10,18 @@ that no report on it means anything. The workspace as a whole is complete once t
 everything it serves: before that nothing can be said to be absent from it. Whoever depends on an
 incomplete scope is parked and enqueued again when it was read; one kind that cannot be read holds
 up no other. See ``logic.fleet.tables.completeness``.
+
+Why it matters: a copy that has not been read looks like one that is not there, and "not delivered
+at 9,000 of 10,000 edges" is what somebody would be called for at night after every restart. So
+whoever would say something of a kind asks ``missing`` first.
+
+A scope that was complete stays so when a further watch begins: a mailbox in which the kind has just
+been defined has none of its objects yet, and the workspaces that were read need not be silent for
+its sake. Only one that is still being read waits for the new watch as well.
+
+Watches are shared, and are known by kind and extent. The same kind may be in two: bound from an
+export in one workspace and defined by another for itself. What is said of a *kind* (``is_watched``,
+``revision``) is therefore said of all its watches, and is as good as the worst of them.
 """
 
 from __future__ import annotations

@@ -14,9 +14,12 @@ from skerry.controllers.placement_translator.guards import (
     GuardedObjects,
     ReleasePlan,
     ReleasingExecutor,
+    newly_charged,
     taken,
 )
-from skerry.logic.fleet.guards.book import Hold
+from skerry.logic.fleet.guards.book import OBJECTS as BOOK
+from skerry.logic.fleet.guards.book import Hold, status_with
+from skerry.logic.fleet.guards.token import member
 from skerry.logic.fleet.tables.completeness import Verdict
 from skerry.logic.fleet.translation.difference import ItemDiff
 from skerry.logic.fleet.translation.dirty import CONFIG
@@ -342,3 +345,117 @@ async def test_copies_stay_when_the_confirmation_could_not_be_taken_or_nothing_i
     await executor(Echo(), released, dry_run=True).execute(plan)
     await executor(Echo(), released).execute(ReleasePlan())
     assert released == []
+
+
+def windowed(**more: Any) -> dict[str, Any]:
+    return {"of": "ObjectsRemoved", "max": 2, "window": "10m", **more}
+
+
+def test_what_has_to_be_charged_stays_until_the_charge_is_written_and_goes_then() -> None:
+    desk = Desk()
+    desk.guard(budgets=[windowed()])
+    desk.delete("a", "b")
+    assert desk.judged(item("a"), item("b")) == "none none"
+    assert desk.hold() is None, "it fits: nobody has to be asked"
+    assert desk.written == [P], "but the charge has to be written first"
+    book = desk.guards.book(P)
+    status = status_with({}, book, BOOK)
+    charged = newly_charged({}, book)
+    assert charged is not None
+    desk.guards.placement_changed(desk.placement(), desk.placement(status=status))
+    desk.guards.release(P, charged)
+    assert desk.marked == [(A, {item("a"), item("b")})]
+    assert desk.judged(item("a"), item("b")) == "delete delete"
+
+
+def test_a_charge_lets_those_go_that_it_is_for_and_no_others() -> None:
+    desk = Desk()
+    desk.guard(budgets=[{"of": "ObjectsRemoved", "max": 0}])
+    desk.delete("a", "b")
+    desk.judged(item("a"), item("b"))
+    desk.judged(item("a"), at=B)
+    desk.guards.release(P, frozenset([member(item("a"))]))
+    assert desk.marked == [(A, {item("a")}), (B, {item("a")})]
+    assert desk.judged(item("a"), at=B) == "delete"
+    assert desk.judged(item("a"), item("b")) == "delete none"
+    desk.marked.clear()
+    desk.guards.release(P, frozenset([member(item("c"))]))
+    assert desk.marked == []
+
+
+def test_a_release_of_one_that_went_and_came_back_is_used_up() -> None:
+    desk = Desk()
+    desk.guard(budgets=[{"of": "ObjectsRemoved", "max": 0}])
+    desk.delete("a")
+    desk.judged(item("a"))
+    desk.guards.release(P, None)
+    assert desk.judged(item("a")) == "delete"
+    assert desk.judged(item("a"), verdict=Verdict.NONE) == "none"
+    assert desk.judged(item("a")) == "none", "it is asked for anew"
+
+
+def test_a_workspace_without_its_labels_is_selected_by_none() -> None:
+    desk = Desk()
+    prod = {"matchLabels": {"env": "prod"}}
+    desk.guard(budgets=[{"of": "ObjectsRemoved", "max": 0}], placements={"workspaces": prod})
+    space = {"metadata": {"name": "ws", "labels": {"env": "prod"}}, "spec": {"cluster": "one"}}
+    desk.guards.workspace_changed(None, space)
+    desk.guards.workspace_changed(space, {**space, "metadata": {"name": "ws"}})
+    desk.delete("a")
+    assert desk.judged(item("a")) == "delete"
+    desk.guards.workspace_changed(None, space)
+    desk.guards.workspace_changed(space, None)
+    assert desk.judged(item("b")) == "delete"
+
+
+def test_a_guard_that_is_gone_has_no_say_in_what_goes_next() -> None:
+    desk = Desk()
+    guard = desk.guard(budgets=[{"of": "ObjectsRemoved", "max": 0}])
+    desk.guards.guard_changed(guard, None)
+    desk.delete("a")
+    assert desk.judged(item("a")) == "delete"
+
+
+def test_the_guards_of_a_placement_are_those_of_its_labels() -> None:
+    desk = Desk()
+    prod = {"matchLabels": {"env": "prod"}}
+    desk.guard(budgets=[{"of": "ObjectsRemoved", "max": 0}], placements={"selector": prod})
+    desk.delete("a")
+    assert desk.judged(item("a")) == "delete"
+    labelled = desk.placement(labels={"env": "prod"})
+    desk.guards.placement_changed(desk.placement(), labelled)
+    assert desk.judged(item("a")) == "none"
+
+
+def test_what_remains_of_an_object_whose_owner_is_recorded_is_its_owners_affair() -> None:
+    desk = Desk()
+    desk.guard("two", budgets=[{"of": "ObjectsRemoved", "max": 0}])
+    desk.world.place("two", "q", namespaceSelector=GO)
+    desk.world.slice(edge_placement_ref("two", "q"), (A, "florin"))
+    desk.world.reconcile()
+    desk.guards.placement_changed(None, cluster_object("two", "q"))
+    record = desk.world.tables.workspaces.record(CLUSTERS[A], item("a"))
+    assert record is not None
+    desk.delete("a")
+    assert desk.judged(item("a")) == "delete", "of two workspaces there the recorded one counts"
+
+
+@pytest.mark.parametrize("maximum", [0, 1, 2, 3])
+def test_of_three_objects_all_go_or_none_however_they_come(maximum: int) -> None:
+    """A person who is asked sees all of it: nothing goes in part because it came in parts."""
+    together, apart = Desk(), Desk()
+    for desk in (together, apart):
+        desk.guard(budgets=[{"of": "ObjectsRemoved", "max": maximum}])
+        desk.delete("a", "b", "c")
+    verdicts = together.judged(item("a"), item("b"), item("c"))
+    assert verdicts == ("delete delete delete" if maximum == 3 else "none none none")
+    hold = together.hold()
+    assert (hold is None) is (maximum == 3)
+    assert hold is None or (hold.removed, hold.limit) == (3, maximum)
+    if maximum == 0:
+        for name in "abc":
+            assert apart.judged(item(name)) == "none"
+        asked = apart.hold()
+        assert asked is not None
+        assert hold is not None
+        assert asked.name == hold.name, "what is confirmed is the same"

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from pyroaring import BitMap
 
 from skerry.api.edge import (
@@ -19,8 +20,16 @@ from skerry.api.edge import (
     SYNCER_CONFIGS,
 )
 from skerry.api.errors import AlreadyExists
+from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.controllers.summarizer.verdicts import (
+    ObservedVerdicts,
+    by_revision,
+    decide_verdicts,
+    lean_manifest,
+)
 from skerry.logic.fleet.rollout.bitmaps import decoded
 from skerry.logic.fleet.rollout.state import Batch, State, moment, written
+from skerry.logic.machinery.plan import NOTHING, Patch
 from tests.kit.chain.summarizer_hub import DEPLOYMENTS, Hub, deployment, running
 from tests.kit.sim.loop import virtual
 
@@ -191,3 +200,79 @@ async def test_verdicts_survive_a_restart_of_the_judge() -> None:
         async with hub.summarizing():
             await asyncio.sleep(5)
             assert (await hub.verdicts())["good"] == [1]
+
+
+@virtual
+async def test_a_rollout_that_is_gone_is_judged_no_more_and_a_new_one_is_from_the_start() -> None:
+    async with judged() as hub:
+        await hub.owner.delete(ROLLOUTS, "web")
+        await hub.report("e1", DEPLOYMENTS, "web", "shop", DOWN)
+        await asyncio.sleep(5)
+        body = {"apiVersion": EDGE, "kind": "Rollout", "metadata": {"name": "web"}, "spec": {}}
+        await hub.owner.create(ROLLOUTS, body)
+        await asyncio.sleep(5)
+        found = await hub.verdicts()
+        assert (found["settled"], found["unavailable"]) == ([1, 2], [1])
+
+
+@virtual
+async def test_who_departs_has_left_when_its_mailbox_has_nothing_of_the_placement() -> None:
+    async with judged() as hub:
+        state = State("Completed", 3, 41, "41", 41, departing=BitMap([2]))
+        status = {key: value for key, value in written(state).items() if value is not None}
+        await hub.owner.patch(ROLLOUTS, "web", {"status": status}, subresource="status")
+        await hub.assign(e1=41)
+        await asyncio.sleep(5)
+        found = await hub.verdicts()
+        assert (found["left"], found["settled"]) == ([], [1])
+        config = {"metadata": {"annotations": {REVISIONS: None}}}
+        await hub.mailbox("e2").patch(SYNCER_CONFIGS, SYNCER_CONFIG_NAME, config)
+        # What changes at a mailbox without a slot enqueues nobody; the next reconcile finds it.
+        await hub.report("e1", DEPLOYMENTS, "web", "shop", DOWN)
+        await asyncio.sleep(5)
+        assert (await hub.verdicts())["left"] == [2]
+
+
+WEB = ObjectRef("c1", "edge.kcp.io", "edgeplacements", "", "web")
+
+
+def observed(published: Any, verdicts: dict[str, Any], again: float | None) -> ObservedVerdicts:
+    return ObservedVerdicts(WEB, published, verdicts, again)
+
+
+@pytest.mark.parametrize("again", [None, 3.5])
+def test_verdicts_that_are_shown_already_are_not_written_again(again: float | None) -> None:
+    plan = decide_verdicts(observed({"good": "x"}, {"good": "x"}, again))
+    assert plan.actions == NOTHING.actions
+    assert plan.look_again_seconds == again
+
+
+@pytest.mark.parametrize("published", [None, {}, {"good": "y"}])
+def test_other_verdicts_replace_those_that_are_shown_and_nothing_else(published: Any) -> None:
+    plan = decide_verdicts(observed(published, {"good": "x"}, 2.0))
+    [patch] = plan.actions
+    assert isinstance(patch, Patch)
+    assert patch.patch == {"status": {"verdicts": {"good": "x"}}}
+    assert (patch.subresource, patch.target.cluster, patch.target.name) == ("status", "c1", "web")
+    assert patch.absent_is_fine, "the Rollout may be gone by now"
+    assert plan.look_again_seconds == 2.0
+
+
+def test_of_a_revision_is_kept_which_objects_it_is_about() -> None:
+    spec = {
+        "placement": "web",
+        "number": 41,
+        "digest": "ab",
+        "items": [{"group": "apps", "resource": "deployments", "namespace": "shop", "name": "web",
+                   "digest": "cd"}, {"resource": "namespaces", "name": "shop"}],
+    }  # fmt: skip
+    metadata = {"name": "web-41", "uid": "u", "annotations": {CLUSTER_ANNOTATION: "c1"}}
+    lean = lean_manifest({"metadata": metadata, "spec": spec})
+    assert lean["spec"] == {
+        "placement": "web",
+        "number": 41,
+        "items": [["apps", "deployments", "shop", "web"], ["", "namespaces", "", "shop"]],
+    }
+    assert by_revision(lean) == (("c1", "web", 41),)
+    empty = lean_manifest({"metadata": metadata, "spec": {"placement": "web", "number": 42}})
+    assert empty["spec"]["items"] == []

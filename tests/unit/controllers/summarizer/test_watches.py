@@ -207,3 +207,85 @@ def test_a_definition_makes_a_kind_with_the_status_it_declares() -> None:
 
     assert kind is not None
     assert (kind.group_resource, kind.version, kind.has_status) == (WIDGETS, "v1", True)
+
+
+async def test_what_somebody_keeps_of_a_kind_is_kept_of_what_is_seen_from_then_on() -> None:
+    watched = Watched()
+    await stop(await watched.read())
+    [informer] = [
+        informer
+        for (kind, _), informer in watched.watches._informers.items()
+        if kind.group_resource == DEPLOYMENTS
+    ]
+    project = informer._reflector._transform
+    obj = thing("wmw", "web", spec={"replicas": 3}, status={"replicas": 2})
+    assert "extract" not in project(obj)
+    watched.watches.extract(DEPLOYMENTS, lambda kind, whole, kept: whole["spec"]["replicas"])
+    assert project(obj)["extract"] == 3
+    watched.watches.extract(DEPLOYMENTS, lambda kind, whole, kept: None)
+    assert "extract" not in project(obj), "who keeps nothing takes no room"
+    watched.watches.extract(DEPLOYMENTS, None)
+    watched.watches.extract(DEPLOYMENTS, None)
+    assert "extract" not in project(obj)
+
+
+async def test_a_kind_is_served_once_a_workspace_was_read_and_no_longer_than_that() -> None:
+    watched = Watched()
+    assert not watched.watches.is_served("wmw", DEPLOYMENTS)
+    reading = await watched.read()
+    watched.sync()
+    await reading
+    assert watched.watches.is_served("wmw", DEPLOYMENTS)
+    assert not watched.watches.is_served("wmw", WIDGETS)
+    assert not watched.watches.is_served("elsewhere", DEPLOYMENTS)
+    obj = thing("wmw", "p", spec={"namespaceSelector": {}})
+    watched.inputs.placement_changed(obj, None)
+    await watched.watches.read(WMW)
+    assert not watched.watches.is_served("wmw", DEPLOYMENTS)
+
+
+async def test_a_kind_is_watched_once_all_its_watches_were_read() -> None:
+    watched = Watched()
+    assert not watched.watches.is_watched(DEPLOYMENTS)
+    reading = await watched.read(CONFIG_MAPS)
+    assert watched.watches.is_watched(CONFIG_MAPS)
+    assert not watched.watches.is_watched(DEPLOYMENTS)
+    watched.sync(DEPLOYMENTS)
+    assert watched.watches.is_watched(DEPLOYMENTS)
+    await watched.watches.wait_read(DEPLOYMENTS)
+    await watched.watches.wait_read(WIDGETS)
+    await stop(reading)
+
+
+async def test_a_kind_is_as_far_as_the_one_of_its_watches_that_lags_behind() -> None:
+    watched = Watched()
+    assert watched.watches.revision(DEPLOYMENTS) == 0
+    await stop(await watched.read())
+    [informer] = watched.watches._by_type[DEPLOYMENTS]
+    assert watched.watches.revision(DEPLOYMENTS) == 0
+    assert not watched.watches.is_followed(DEPLOYMENTS), "its watch has not begun"
+    assert watched.watches.is_followed(WIDGETS), "what nobody watches is not interrupted"
+    informer.synced.set()
+
+
+def test_a_definition_of_a_kind_that_stays_makes_none() -> None:
+    obj = definition("wmw")
+    obj["spec"]["group"] = "edge.kcp.io"
+    assert defined_kind(obj) is None
+
+
+def test_the_first_version_that_is_served_is_the_one_that_is_watched() -> None:
+    obj = definition("wmw")
+    old = {"name": "v1alpha1", "served": False, "storage": False}
+    obj["spec"]["versions"].insert(0, old)
+    kind = defined_kind(obj)
+    assert kind is not None
+    assert (kind.version, kind.has_status) == ("v1", True)
+    del obj["spec"]["versions"][1]["subresources"]
+    bare = defined_kind(obj)
+    assert bare is not None
+    assert not bare.has_status
+
+
+def test_a_cluster_in_a_queue_is_shown_by_its_name() -> None:
+    assert str(WMW) == "wmw"
