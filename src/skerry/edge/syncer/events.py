@@ -3,6 +3,13 @@
 A key is enqueued for more than it may need: what is done about it depends on the state alone. Only
 one thing here must be early: whatever may have to be deleted is proposed to the deletion budget as
 soon as it is found missing, all of it together, before the first of it is looked at.
+
+Keys come one at a time, and each by itself looks harmless: one object fewer. Were the budget asked
+key by key, an emptied mailbox would be carried out up to the limit before anybody noticed, and what
+is then held would be whatever came last. Proposed together, it is held together, and a person sees
+the whole of it. That is why a type that was read completely, a SyncerConfig that covers less, and a
+Namespace that loses its objects each propose a list here, and why handlers do so before they
+enqueue.
 """
 
 from __future__ import annotations

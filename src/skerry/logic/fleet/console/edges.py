@@ -4,6 +4,15 @@ A state, the value of a label, a workspace, a reason, a placement: each has the 
 is true of. A change of one edge touches the sets that it leaves and joins; a filter is an
 intersection, a count its length, and what somebody may see one set more. How an edge stands is read
 by ``overview.rows``, as ``skerry fleet`` reads it.
+
+A number is an edge's for as long as anything knows the edge: its SyncTarget, or a slice that still
+names it. Only when neither does is the number given to another; so a bitmap that a placement holds
+never comes to mean an edge that arrived since. What is kept by number in arrays (``states``,
+``name_ranks``) may have leftovers at numbers that nobody has, and is read at those present.
+
+Three counters tell screens what they have to draw again. A heartbeat changes when an edge was heard
+of and nothing else; ten thousand edges send hundreds of them a second, and if each were a change,
+every screen would be drawn without end.
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 Rows are those of ``skerry fleet``. How a placement fares at one destination is what StatusSummaries
 say: they name the destinations that are not well first, up to a number, and count the rest.
+
+So what a summary does not name follows from what it names. Where a well destination is named, there
+was room for one, and all that are not well came before it: whoever is missing is well. Where every
+name is of one that is not well, there may be more of them than there was room for, and whoever is
+missing is unknown, which is what the map shows; green by default would be a lie about exactly the
+fleet in which nearly everything is wrong.
 """
 
 from __future__ import annotations

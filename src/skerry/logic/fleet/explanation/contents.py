@@ -3,6 +3,14 @@
 Copies are made as the translator makes them: permitted by grants, of a kind that is not withheld,
 customized for the Location. Those that would differ are compared field by field, and destinations
 at which the comparison comes out the same are one group. Contents of Secrets are not shown.
+
+Most objects are not customized, and their copy is the same at ten thousand destinations. So a copy
+is made once for what it varies by (the Location if it is customized, else the grants there, else
+nothing), and two copies are compared once for each pair of them that meets, by identity. A person
+who edits one ConfigMap waits for one comparison.
+
+An object that is withheld has no copy; it is listed with its reason and never as a removal. What is
+withheld after the edit for the very reason it was before is no news.
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""One row per edge and per placement: what the hub says of it, and the sentence to begin with."""
+"""One row per edge and per placement: what the hub says of it, and the sentence to begin with.
+
+An edge has one state, the worst of those that apply, since a row has room for one. ``Lost`` goes
+before everything: what else a lost edge said was true when it was last heard of, and is no reason
+to look now. What waits for a person (``Held``) goes before what a person has to find out about
+first (``Refused``, ``Unhealthy``), and what needs time alone (``Syncing``) is no problem at all. An
+edge that was never heard of has not joined; its missing heartbeat tells it from a lost one, and not
+its condition, which is False for both.
+
+Status is read as the API has it, from a hub that may be of another version: what is missing or of
+another type was not said, and is shown as a dash and never as zero.
+"""
 
 from __future__ import annotations
 

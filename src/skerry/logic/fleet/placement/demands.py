@@ -5,6 +5,20 @@ something of it, which of those name a value, which mean the complement, and whi
 The selectors that a value ``v`` of key ``k`` satisfies are then ``named[k][v] XOR complement[k]``,
 and the selectors some labels satisfy are all but those unsatisfied by any key: as many set
 operations as there are keys that anybody selects by, however many selectors there are.
+
+Why XOR: a term either lists the values that it admits (``In``, ``matchLabels``) or those that it
+does not (``NotIn``; ``Exists`` is the complement of no value at all). A value that is named
+satisfies a term of the first sort and fails one of the second, and the other way round for a value
+that is not named, so one exclusive or does for both:
+
+    selectors naming ``prod``    a (env In [prod, dev])    b (env NotIn [prod])
+    complement                                             b    c (env Exists)
+    XOR: ``prod`` satisfies      a                              c
+
+An absent label has no value to be looked up, and what admits absence (``NotIn``,
+``DoesNotExist``) is a set of its own. A selector with several keys must survive each of them, which
+is why those that *fail* are united and not those that hold. A selector that demands nothing fails
+nowhere, and is satisfied by any labels.
 """
 
 from __future__ import annotations

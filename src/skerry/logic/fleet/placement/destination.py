@@ -8,6 +8,22 @@ Every ``put`` and ``remove`` returns the placements whose destinations may be ot
 others: a relabelled Location finds them through the selectors its old and new labels satisfy, a
 SyncTarget through the Locations it joins or leaves.
 
+How a change finds whom it concerns: selectors are kept apart from who has them (``demands``). Equal
+selectors of a thousand placements are one entry, found by the labels that it asks for, so labels
+lead to the selectors that they satisfy at the cost of those labels, and each selector to the bitmap
+of its placements. A relabelled Location is looked up twice, with its labels before and after.
+Selectors that both satisfy mean nothing new; a placement with several may lose one and gain
+another, and be unmoved: only those that had *any* before and have *none* after, or the other way
+round, are named.
+
+In the other direction, from a placement to its Locations, the labels of Locations are indexed
+(``labels``), and a selector is an intersection of bitmaps. Numbers stand for objects in both: a
+bitmap of ten thousand is some kilobytes at most, and an intersection takes microseconds.
+
+To name too many would be harmless and slow (each is decided anew and found unchanged); to name too
+few would leave a slice as it was until something else happens to it. The tests hold the table to
+both.
+
 Availability and taints matter only to placements with a strategy; the others never hear of them.
 Who chooses then is handed in, and made for the first such placement.
 

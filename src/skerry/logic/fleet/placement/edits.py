@@ -4,6 +4,12 @@ An edit is one of labels (of the Location, its Workspace or a SyncTarget) or of 
 strategy. Each candidate is made in the table by ``whatif``, by the functions that the edge
 scheduler acts by, and offered only if it does what was asked and takes no other destination away:
 labels that make a SyncTarget an instance of one Location may make another Location lose it.
+
+Candidates are made by looking at what fails, and are few: a term that is not satisfied has one
+smallest remedy (the value it wants, or absence); to leave selectors, one key of each must change.
+They are tried from the smallest on, and the first that works is offered; that it works is found out
+by trying and not by reasoning about it, because grants, numbers and taints have a say as well. When
+nothing small works, nothing is offered: a wrong hint costs a person more than none.
 """
 
 from __future__ import annotations

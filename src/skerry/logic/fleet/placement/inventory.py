@@ -2,6 +2,15 @@
 
 A Location's instances are the SyncTargets of its own workspace that satisfy its instanceSelector.
 Every change returns the Locations that have other instances now.
+
+Neither side stores the other. From a SyncTarget its Locations are found by the selectors that its
+labels satisfy, from a Location its SyncTargets by the index of their labels; both are cut to the
+workspace at hand, because selectors are looked up over all workspaces at once. Only the finished
+destinations of a Location are remembered, until something about it changes: a fleet in which every
+Location has one SyncTarget asks for the same tuples with every placement.
+
+A new UID under an old name is a change even with equal labels: the SyncTarget was made anew, the
+edge behind it is another one, and its mailbox is another workspace.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 For each key and value the set of things that have it. A selector's things are an intersection,
 so finding them costs microseconds for a hundred thousand things and does not depend on how many
 labels they have besides.
+
+It is the mirror of ``demands``, which is given labels and finds selectors. A term that admits
+absence is the one that is easily got wrong: ``NotIn`` is also true of whoever lacks the label
+altogether, as Kubernetes has it, so it takes away from everybody and not from those who have the
+key. Terms narrow the result one after another, and nothing more is looked up once it is empty.
 """
 
 from __future__ import annotations

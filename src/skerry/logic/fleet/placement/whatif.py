@@ -4,6 +4,15 @@ A hypothetical batch is put into the table itself, the placements it touches are
 rolled back; so the answer comes from the same structures as the deed would, costs as little, and
 knows no cap. Between the two nobody else may look, which in one thread needs no lock.
 
+The way back is a list of opposites, each taken from the table just before its change is made and
+played in reverse. So a batch that changes one object twice, or removes what it has put, comes out
+as it was; and since an opposite is an ordinary change, nobody has to hear that it was undone.
+
+What has to be compared depends on who is touched. A placement that merely selects can differ at the
+Locations the batch is about and nowhere else, so only these are asked, before and after. One with a
+strategy may take a Location at the other end of the fleet because it lost one here, and one that is
+itself edited may differ anywhere: of these the whole answer is compared.
+
 What runs at a Location that would not admit it any more is not removed but held, and listed apart.
 """
 

@@ -4,6 +4,15 @@ The first page of revision 41 of ``web`` is ``web-41``, further ones are ``web-4
 ``web-41.3`` …: no placement's page has another's name. The first is written last, so a revision
 whose first page is there is there as a whole; whoever reads one with a page missing takes all of it
 for missing.
+
+Pages are read from a watch, one by one and in any order, and may be deleted one by one as well. So
+nothing is believed of a set of pages before they agree: on the digest, on how many there are, and
+the objects they list must come to that digest. A page in which somebody has edited those makes the
+revision missing. That stops what would be sent, and sends nothing wrong.
+
+What is no part of the digest (causes, the cut's name, resourceVersions) may differ between two cuts
+of the same state. It is as of the cut that made the revision; a later cut of the same state changes
+the annotations of the first page and nothing else.
 """
 
 from __future__ import annotations

@@ -14,6 +14,14 @@ A verdict belongs to a slot at a revision within an attempt. With either changed
 was Good at revision 3 says nothing about 4, and a second attempt at 4 must not fail by what the
 first one saw. Newcomers are judged too, but into sets of their own (``joined``, ``unfit``): they
 may be bad by themselves, and would otherwise speak against a revision that all others run well.
+
+A restart loses times and no verdicts. The sets come back from the status with the reasons of those
+that were Bad; how long an edge had been well already was in memory alone and is counted again, so a
+slot may become Good later than it would have, and never sooner. That is the side to err on: the
+other one would let a wave pass on evidence that nobody has.
+
+Bad stays Bad within an attempt, except for a newcomer. The rollout as a whole must be able to rely
+on a failure that it has seen; a newcomer holds up nobody but itself, and may get well.
 """
 
 from __future__ import annotations

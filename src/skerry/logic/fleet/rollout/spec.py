@@ -10,6 +10,12 @@ spares small fleets, of which one edge is more than any percentage, and the perc
 
 What cannot be read is as if it were not there, so that all errors are found in one reading; while
 there are any, nothing is assigned.
+
+Waves are cumulative: ``until: 20%`` means that a fifth of those selected have the target when the
+wave is full, whichever wave brought them there. A wave whose ``until`` is not above that of an
+earlier one with the same selector would add nobody and pass at once, with its soak and its approval
+for nothing; that is refused. Waves of different selectors, or one in numbers and one in percent,
+cannot be compared without knowing the fleet, and are let through.
 """
 
 from __future__ import annotations

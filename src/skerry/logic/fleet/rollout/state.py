@@ -7,6 +7,16 @@ two never write the same field.
 ``attempt`` counts the turns of a rollout: a target that starts, a return. Verdicts name the attempt
 they are about, so that what was thought of a slot before a turn is never taken for what is thought
 of it after.
+
+The two writers do not wait for each other, so either may be behind. A scheduler that reads verdicts
+of an older attempt reads them as none: slots wait a moment longer, and none passes or fails by
+mistake. What is known of the edges themselves (``absent``, ``unavailable``, ``left``) is true of
+any attempt and is kept; otherwise every turn would begin by waiting for edges that are lost.
+
+Sets of slots are compressed bitmaps in base64: ten thousand slots are a few hundred bytes as a rule
+and some kilobytes at worst, so a status stays small where one entry for each destination would end
+at what one object may hold. They are sets of slots and not of names because a slot is never given
+again: what is said of one is about the same edge for ever.
 """
 
 from __future__ import annotations

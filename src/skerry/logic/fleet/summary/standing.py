@@ -10,6 +10,16 @@ of a placement at one destination add up to one number that says which kinds of 
 and how many copies have each. Destinations without any are not stored. So a report costs nothing
 here unless it changes a mark, and then an addition.
 
+The sum is three counters in one integer, with twenty bits for each: pending copies, undelivered
+ones, unhealthy ones. Adding a mark counts up one of each kind at most, and taking it back counts
+down; as long as no placement selects a million objects, no counter runs into the next. So "is
+anything undelivered at this destination" is a comparison of the sum with a power of two, and a
+destination leaves the table when its sum is zero, which is exactly when nothing deviates there.
+A fleet that is well holds nothing here, whatever its size.
+
+That a destination is unknown is known from its Lease and not from marks: it has none at all then,
+and is subtracted once from everything else.
+
 ``reference`` is the same computed from the inputs alone: the two are always equal.
 """
 

@@ -9,6 +9,19 @@ destinations. ``reference`` is the same computed from the inputs alone: the two 
 
 A destination whose Lease has lapsed is unknown: it is counted as that, and as nothing else.
 
+Why details are in one order and not in a heap: three questions are asked of them, and one order
+answers all. The first so many go into the summary; the place where the last rank begins says how
+many are ready, without a counter that would have to agree with it; and the first entry that is
+neither silent nor ready is the one to name where only one can be named. Ranks put a destination
+that is not heard of behind the unhealthy, since somebody can do something about those, and before
+the pending, since these need no one. Within a rank the undelivered come first: why something did
+not arrive explains more than how what is there fares.
+
+A number that a report leaves out counts as zero for ``ranges`` and as absent for the totals. The
+status of a Deployment without ready replicas has no ``readyReplicas``, so for the smallest count at
+any edge leaving it out means zero; a sum is the same either way, and a minimum of what *was*
+reported is what a ``StatusSummary`` promises.
+
 Where a kind has no status there is nothing to fold but how many copies were delivered, and which
 were refused.
 """

@@ -3,6 +3,11 @@
 Dates of certificates and requests are by the hub's clock, the rest by the edge's own, which may be
 wrong by a day. So a lifetime is the difference of two times of the hub, and an age that of two
 times of the edge.
+
+Never subtracting a time of one clock from a time of the other is all that it takes: an edge whose
+clock is always a day ahead renews as punctually as any other. What must not happen is a key that is
+lost between request and answer, because a bootstrap credential is spent on the first key that it is
+used with. So a request is kept before the hub hears of it.
 """
 
 from __future__ import annotations

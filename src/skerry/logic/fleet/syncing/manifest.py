@@ -1,6 +1,18 @@
 """The objects of a syncer's identity: at the hub, in its mailbox; at the edge, around its pod.
 
 Everything is named after the edge, nothing is random, so making it again adds nothing.
+
+Three secrets must be kept apart. The *kubeconfig* comes from the hub and is replaced when it is
+printed again. The *key* of an edge that makes its own never leaves the edge: its Secret is applied
+without content, so applying the manifest again does not wipe it. The *journal* is no secret but as
+precious: it says what the syncer may delete, and it is on a volume because a pod that moves to
+another node must find it. For the same reason the Deployment is recreated and never rolled: the old
+pod is gone before the new one opens the journal.
+
+Rights come in two parts. What is needed at the edge as a whole is bound there; what is done to
+namespaced objects is bound in each namespace that something is placed in, and nowhere else. The
+chart is given the same lists as values, so an installation by ``helm`` and one by ``kubectl apply``
+cannot differ in what the syncer may do.
 """
 
 from __future__ import annotations

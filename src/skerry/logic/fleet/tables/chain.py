@@ -36,6 +36,11 @@ of ``selected`` and ``sources``. Placements without a Rollout have no part in th
 To follow an object, read the functions in this order. Each has a twin that computes the same from
 nothing but the inputs; property tests compare the two after every change.
 
+How to read a row of the map when something is not at an edge: ask each derived table, from the
+top, for the key of that object and that destination. The first that has no row, or another than
+expected, is where to look; ``skerry explain`` does just that, and prints the reason its function
+gives. A row that is there and pending is no error: some input has not been read yet.
+
 The names are texts, so that the map imports nothing; a test checks that they all exist.
 """
 

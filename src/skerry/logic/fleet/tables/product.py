@@ -11,6 +11,31 @@ item in a mailbox, and the *fact* of its right key, such as whether the edge was
 change finds the products it is in through the smaller of the two sides. Across the left factor, for
 each row of the right one, *marks* are summed up: small numbers that say how a row deviates. Most
 rows do not, and a sum of nothing is not stored. The sums of all rows that share a key are one fold.
+
+For example, placement ``web`` sends two objects to three edges::
+
+    left    (web, deployment)   (web, service)
+    right   (web, florin)       (web, guilder)       (web, krone)
+    cells   (deployment, florin): healthy            facts   krone: not heard of
+
+There are six rows and none is stored. The tally of ``deployment`` is a fold over three: florin with
+its report, guilder without one, krone as unknown whatever it reported last. How ``florin`` fares
+with all of ``web`` is a sum of marks over two. A report from florin finds ``web`` by asking who
+sends that item (left) and who goes there (right), and costs two rows, however many edges there are.
+
+**Each row once.** A batch may change a left row, a right row, a cell and a fact of the same product
+row. Whoever comes first in ``FoldProduct.step`` sees all four as they are after the batch, so those
+who come later must leave that row alone, or it would be counted twice. The order is left, right,
+facts, cells, and each step passes over what an earlier one has been through:
+
+* a left row that changed *begins* its fold anew from all right rows: nobody else touches that fold;
+* a right row that changed is replaced in the other folds, with the cell and the fact of before as
+  what is taken out, and those of now as what is put in;
+* a fact that changed does the same for right rows that did not;
+* a cell that changed, for whatever is left.
+
+What is taken out must be exactly what was put in, or a fold drifts for ever. So what is taken out
+is always made from rows of before the batch, all four of them, and never from a mixture.
 """
 
 from __future__ import annotations

@@ -207,3 +207,78 @@ def test_worst_come_first() -> None:
     assert [each["name"] for each in names] == [
         "unhealthy", "lost", "held", "refused", "notjoined", "syncing", "ready",
     ]  # fmt: skip
+
+
+def test_placements_that_lead_to_an_edge_are_found_by_any_of_their_pages() -> None:
+    index = EdgeIndex()
+    index.put_slice(slice_of("w", "web-1", "web", {("a", "one")}))
+    index.put_slice(slice_of("w", "web-2", "web", {("a", "two")}))
+    index.put_slice(slice_of("v", "db", "db", {("a", "two")}))
+    assert index.placements_at(("a", "two")) == [("v", "db"), ("w", "web")]
+    assert index.placements_at(("a", "one")) == [("w", "web")]
+    assert index.placements_at(("a", "three")) == []
+    index.remove_slice(slice_of("w", "web-2", "web", set()))
+    assert index.placements_at(("a", "two")) == [("v", "db")]
+    assert index.find(("a", "one")) is None, "it is named, and no SyncTarget of it was seen"
+
+
+def test_a_page_that_becomes_another_placements_is_no_more_the_first_ones() -> None:
+    index = EdgeIndex()
+    index.put_slice(slice_of("w", "page", "web", {("a", "one")}))
+    index.put_slice(slice_of("w", "page", "db", {("a", "two")}))
+    assert index.at_placement(("w", "web")) == BitMap()
+    assert index.placements_at(("a", "one")) == []
+    assert set(index.decided) == {("w", "db")}
+    index.remove_slice(slice_of("w", "page", "", set()))
+    assert (index.decided, index.number_of(("a", "two"))) == ({}, None)
+
+
+def test_an_edge_that_slices_still_name_keeps_its_number() -> None:
+    index = EdgeIndex()
+    index.put_sync_target(sync_target("a", "one"))
+    number = index.number_of(("a", "one"))
+    index.put_slice(slice_of("w", "web", "web", {("a", "one")}))
+    index.remove_sync_target(sync_target("a", "one"))
+    assert index.number_of(("a", "one")) == number
+    index.put_sync_target(sync_target("a", "two"))
+    assert index.number_of(("a", "two")) != number
+    index.remove_slice(slice_of("w", "web", "web", set()))
+    assert index.number_of(("a", "one")) is None
+
+
+def test_an_edge_is_at_the_first_location_with_labels_that_leads_to_it() -> None:
+    index = EdgeIndex()
+    assert index.location_of(("a", "one")) == "one"
+    index.put_sync_target(sync_target("a", "one", {"env": "prod"}))
+    assert index.location_of(("a", "one")) == "one", "no Location leads to it"
+    index.put_location(location("a", "bare", {}, {}))
+    assert index.location_of(("a", "one")) == "bare"
+    index.put_location(location("a", "south", {"zone": "s"}, {"env": "prod"}))
+    index.put_location(location("a", "north", {"zone": "n"}, {"env": "prod"}))
+    index.put_location(location("a", "dev", {"zone": "d"}, {"env": "dev"}))
+    assert index.location_of(("a", "one")) == "north"
+    index.remove_location(location("a", "north", {}, None))
+    index.remove_location(location("a", "never", {}, None))
+    assert index.location_of(("a", "one")) == "south"
+
+
+def test_what_is_gone_already_goes_without_a_change() -> None:
+    index = EdgeIndex()
+    version = index.version
+    index.remove_sync_target(sync_target("a", "one"))
+    index.remove_slice(slice_of("w", "web", "web", set()))
+    assert index.version == version
+
+
+def test_names_are_ranked_by_workspace_first_and_anew_when_one_comes() -> None:
+    index = EdgeIndex()
+    for key in (("b", "one"), ("a", "two")):
+        index.put_sync_target(sync_target(*key))
+    ranks = index.name_ranks()
+    keys = [("a", "two"), ("b", "one")]
+    assert sorted(keys, key=lambda key: ranks[index.number_of(key) or 0]) == keys
+    index.put_sync_target(sync_target("a", "three"))
+    again = index.name_ranks()
+    keys = [("a", "three"), *keys]
+    assert sorted(keys, key=lambda key: again[index.number_of(key) or 0]) == keys
+    assert index.name_ranks() is again, "nothing came since"

@@ -110,3 +110,62 @@ def test_rows_kept_up_equal_rows_read_at_once(
     part = kept.edges(limit)
     assert [*part.rows] == (whole[:limit] if limit else whole)
     assert part.omitted == len(whole) - len(part.rows)
+
+
+def test_an_edge_of_the_same_name_in_another_workspace_is_another_edge() -> None:
+    overview = Overview()
+    here, there = target("a"), target("a", ready="False")
+    there["metadata"]["annotations"][CLUSTER_ANNOTATION] = "c2"
+    overview.put_edge(here)
+    overview.put_edge(there)
+    assert [(row.cluster, row.state) for row in overview.edges().rows] == [
+        ("c2", "Lost"), ("c1", "Ready"),
+    ]  # fmt: skip
+    assert overview.clusters() == {"c1", "c2"}
+    overview.drop_edge(there)
+    assert overview.clusters() == {"c1"}
+
+
+def test_an_edge_and_a_placement_of_one_name_do_not_meet() -> None:
+    overview = Overview()
+    overview.put_edge(target("web"))
+    overview.put_placement(placed("web", "True"))
+    overview.drop_placement(placed("web", "True"))
+    overview.drop_placement(placed("never", "True"))
+    assert len(overview.edges().rows) == 1
+    assert overview.placements().rows == []
+
+
+def test_a_row_is_replaced_and_not_kept_beside_the_new_one() -> None:
+    overview = Overview()
+    for ready in ("False", "Unknown", "True"):
+        overview.put_placement(placed("web", ready))
+    assert [row.ready for row in overview.placements().rows] == ["True"]
+    assert not overview.has_problem()
+
+
+placements = st.builds(
+    placed,
+    st.sampled_from("abcdef"),
+    st.sampled_from(["True", "False", "Unknown"]),
+    st.integers(0, 2),
+)
+
+
+@given(st.lists(placements, max_size=12), st.integers(1, 8), st.booleans())
+def test_a_part_is_the_beginning_of_the_whole_and_says_how_much_it_leaves_out(
+    objects: list[dict[str, Any]], limit: int, problems: bool
+) -> None:
+    overview = Overview()
+    for obj in objects:
+        overview.put_placement(obj)
+    whole = overview.placements(problems=problems)
+    part = overview.placements(limit, problems=problems)
+    assert whole.omitted == 0
+    assert [*part.rows] == [*whole.rows][:limit]
+    assert part.omitted + len(part.rows) == len(whole.rows)
+    if problems:
+        assert all(row.is_problem for row in whole.rows)
+    assert overview.has_problem() == any(row.is_problem for row in overview.placements().rows)
+    counts = overview.counts()
+    assert counts.ready + counts.not_ready + counts.not_judged == len(overview.placements().rows)

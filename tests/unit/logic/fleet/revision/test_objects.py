@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.api.edge import PIN
+from skerry.api.edge import CUT_SEQUENCE, PIN
 from skerry.api.kcp.revisions import MAX_CAUSES, MAX_ITEMS
-from skerry.logic.fleet.revision.manifest import Inputs, Manifest
+from skerry.api.objects import Object
+from skerry.logic.fleet.revision.manifest import Inputs, Manifest, RevisionItem
 from skerry.logic.fleet.revision.objects import (
     Cut,
+    RevisionPage,
     content_object,
+    cut_annotations,
     latest,
     manifest_of,
     read_page,
@@ -20,7 +25,19 @@ from skerry.logic.fleet.revision.objects import (
     revision_objects,
 )
 from tests.kit.chain import revisions
-from tests.kit.chain.revisions import OWNER, caused, item, manifest, pages, stored
+from tests.kit.chain.revisions import OWNER, caused, item, manifest, pages, ref, stored
+
+_TWO_PAGES = Manifest((item(f"c{n:04}") for n in range(MAX_ITEMS + 1)), Inputs("w"))
+_items = st.builds(
+    RevisionItem,
+    st.sampled_from([ref("a"), ref("b", ""), ref("c")._replace(group="apps", resource="things")]),
+    st.sampled_from(["d1", "d2"]),
+    st.sampled_from(["", "7"]),
+    st.integers(0, 9),
+    st.integers(0, 3),
+    st.sampled_from(["", "v1"]),
+    st.booleans(),
+)
 
 
 @given(revisions.contents, st.booleans())
@@ -85,3 +102,163 @@ def test_a_content_is_kept_under_its_digest() -> None:
         "metadata": {"name": "ab"},
         "content": {"x": 1},
     }
+
+
+# -- what is written of each page ----------------------------------------------------------------
+
+
+@given(st.lists(_items, max_size=5, unique_by=lambda each: each.item))
+def test_all_that_a_rollout_has_to_know_of_an_object_comes_back(items: list[RevisionItem]) -> None:
+    [page] = pages(Manifest(items, Inputs("w")), 1)
+
+    assert page.items == tuple(sorted(items))
+
+
+@given(st.lists(_items, max_size=5, unique_by=lambda each: each.item), st.randoms())
+def test_the_order_in_which_objects_were_found_is_no_part_of_a_revision(
+    items: list[RevisionItem], shuffling: random.Random
+) -> None:
+    shuffled = list(items)
+    shuffling.shuffle(shuffled)
+
+    one, other = (Manifest(each, Inputs("w")) for each in (items, shuffled))
+
+    assert one == other
+    assert revision_objects(OWNER, one, Cut(1, 1)) == revision_objects(OWNER, other, Cut(1, 1))
+
+
+def test_what_says_nothing_of_an_object_is_left_out() -> None:
+    [obj] = revision_objects(OWNER, Manifest([item("a")], Inputs("w")), Cut(1, 1))
+
+    [entry] = obj["spec"]["items"]
+    assert not {"generation", "storageVersion", "noRollback"} & entry.keys()
+    assert "causes" not in obj["spec"]
+    assert "customizers" not in obj["spec"]["inputs"]
+
+
+@pytest.mark.parametrize(("count", "objects"), [(0, 1), (1, 1), (MAX_ITEMS, 1), (MAX_ITEMS + 1, 2)])
+def test_a_revision_has_as_many_pages_as_its_objects_need_and_at_least_one(
+    count: int, objects: int
+) -> None:
+    found = Manifest((item(f"c{n:04}") for n in range(count)), Inputs("w"))
+
+    written = revision_objects(OWNER, found, Cut(1, 1))
+
+    assert [each["spec"]["page"] for each in written] == [
+        {"number": number, "of": objects} for number in range(objects, 0, -1)
+    ]
+
+
+def test_only_the_first_page_says_how_the_revision_came_about() -> None:
+    named = Manifest(_TWO_PAGES.items, manifest({}, customizer=b"c").inputs)
+    second, first = revision_objects(OWNER, named, Cut(41, 5, (caused("a"),), "friday"))
+
+    assert first["metadata"]["annotations"] == cut_annotations(5, "friday")
+    assert len(first["spec"]["causes"]) == 1
+    assert first["spec"]["inputs"]["customizers"]
+    assert "annotations" not in second["metadata"]
+    assert "causes" not in second["spec"]
+    assert second["spec"]["inputs"] == {"what": "77"}
+    read = manifest_of(read_page(stored(each)) for each in (second, first))
+    assert read is not None
+    assert read.inputs == named.inputs
+
+
+@pytest.mark.parametrize(("count", "omitted"), [(MAX_CAUSES, None), (MAX_CAUSES + 1, 1)])
+def test_causes_are_counted_as_omitted_only_where_some_are(count: int, omitted: int | None) -> None:
+    causes = tuple(caused(f"c{n}") for n in range(count))
+
+    [obj] = revision_objects(OWNER, manifest({}), Cut(1, 1, causes))
+
+    assert len(obj["spec"]["causes"]) == MAX_CAUSES
+    assert obj["spec"].get("causesOmitted") == omitted
+
+
+def test_a_cut_nobody_asked_for_has_no_name() -> None:
+    assert cut_annotations(3) == {CUT_SEQUENCE: "3"}
+    assert set(cut_annotations(3, "friday").values()) == {"3", "friday"}
+
+
+# -- what is read of objects that others may have touched ----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "sequence"),
+    [
+        ("7", 7),
+        ("007", 7),
+        ("9" * 18, int("9" * 18)),
+        ("", 0),
+        ("-1", 0),
+        ("1.5", 0),
+        ("seven", 0),
+        ("\u0667", 0),
+        ("9" * 19, 0),
+    ],
+    ids=["number", "zeros", "large", "none", "sign", "fraction", "word", "foreign", "endless"],
+)
+def test_a_sequence_that_is_no_number_counts_as_none(text: str, sequence: int) -> None:
+    [obj] = revision_objects(OWNER, manifest({}), Cut(1, 1))
+    obj["metadata"]["annotations"][CUT_SEQUENCE] = text
+
+    assert read_page(stored(obj)).sequence == sequence
+
+
+def test_a_page_of_an_older_version_is_read_as_the_only_one_of_an_empty_revision() -> None:
+    obj: Object = {
+        "metadata": {"name": "web-1"},
+        "spec": {"placement": "web", "number": 1, "digest": "d"},
+    }
+
+    assert read_page(obj) == RevisionPage("web-1", "", "web", 1, "d", 1, 1)
+
+
+def test_nulls_are_read_as_what_is_not_there() -> None:
+    nothing: dict[str, Any] = {"items": None, "page": None, "inputs": {"customizers": None}}
+    obj: Object = {
+        "metadata": {"name": "web-1", "annotations": None},
+        "spec": {"placement": "web", "number": 1, "digest": "d", **nothing},
+        "status": None,
+    }
+
+    assert read_page(obj) == RevisionPage("web-1", "", "web", 1, "d", 1, 1)
+
+
+@pytest.mark.parametrize("value", ["false", "True", "yes", ""])
+def test_only_the_word_true_pins_a_revision(value: str) -> None:
+    [obj] = revision_objects(OWNER, manifest({}), Cut(1, 1))
+    obj["metadata"]["annotations"][PIN] = value
+
+    assert not read_page(stored(obj)).pinned
+
+
+# -- revisions whose pages do not fit together ---------------------------------------------------
+
+
+def test_pages_of_which_one_names_another_digest_are_no_revision() -> None:
+    second, first = pages(_TWO_PAGES, 1)
+
+    assert manifest_of([first, second]) == _TWO_PAGES
+    assert manifest_of([first, second._replace(digest="other")]) is None
+    assert manifest_of([first._replace(digest="other"), second]) is None
+
+
+def test_pages_that_agree_on_a_digest_that_is_not_theirs_are_no_revision() -> None:
+    forged = [each._replace(digest="other") for each in pages(_TWO_PAGES, 1)]
+
+    assert manifest_of(forged) is None
+
+
+def test_a_page_too_many_is_as_bad_as_one_too_few() -> None:
+    [only] = pages(manifest({"a": b"1"}), 1)
+
+    assert manifest_of([only]) is not None
+    assert manifest_of([only, only._replace(page=2, items=())]) is None
+    assert manifest_of([]) is None
+
+
+def test_of_revisions_cut_at_once_the_higher_number_is_the_latest_and_further_pages_never() -> None:
+    [one], [two] = pages(manifest({"a": b"1"}), 1, 3), pages(manifest({"a": b"2"}), 2, 3)
+
+    assert latest([one, two]) == latest([two, one]) == two
+    assert latest([one, two._replace(page=2, sequence=9)]) == one

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.rollout.spec import Failures, Portion, read_spec, spec_errors
+from skerry.logic.fleet.rollout.spec import (
+    LAST,
+    Failures,
+    Judge,
+    Pace,
+    Portion,
+    RolloutSpec,
+    Wave,
+    read_spec,
+    spec_errors,
+)
 
 
 def test_durations_are_seconds_and_portions_numbers_or_percentages() -> None:
@@ -148,3 +158,176 @@ def test_a_selector_that_makes_no_sense_is_named() -> None:
     errors = spec_errors({"spec": {"waves": [{"name": "a", "selector": bad}]}})
     assert errors
     assert all(error.field.startswith("spec.waves[0].selector") for error in errors)
+
+
+def test_everything_that_is_asked_for_is_read() -> None:
+    ring = {"matchLabels": {"ring": "1"}}
+    found = read_spec(
+        {
+            "waves": [
+                {"name": "a", "selector": ring, "until": "5%", "spreadBy": ["region", "site"],
+                 "soak": "2m", "approval": True},
+                {"name": "b"},
+            ],
+            "pace": {"concurrency": 3, "maxUnavailable": "7%", "per": ["site"]},
+            "judge": {
+                "minReady": "1s", "deadline": "2s", "evidence": 4, "external": ["smoke"],
+                "failures": {"max": "3%", "above": 2}, "failWhen": "reports.size() > 3",
+                "checks": [{"query": "q", "holds": "true"}, {"query": "r", "holds": "false"}],
+            },
+            "offline": {"after": "3s", "policy": "Wait"},
+            "joining": {"concurrency": 4},
+            "leaving": {"concurrency": "5%"},
+            "onFailure": "Continue",
+            "supersede": "Queue",
+            "paused": True,
+        }
+    )  # fmt: skip
+    assert not found.errors
+    first, second = found.waves
+    assert (first.name, first.until, first.spread_by) == ("a", Portion(5, True), ("region", "site"))
+    assert (first.soak, first.approval, bool(first.selector)) == (120.0, True, True)
+    assert second == Wave("b")
+    assert found.pace == Pace(Portion(3), Portion(7, True), ("site",))
+    judge = found.judge
+    assert (judge.min_ready, judge.deadline, judge.evidence) == (1.0, 2.0, 4)
+    assert (judge.external, judge.failures) == (("smoke",), Failures(Portion(3, True), 2))
+    assert judge.fail_when is not None
+    assert judge.fail_when.holds([1, 2, 3, 4])
+    assert not judge.fail_when.holds([1])
+    assert [each.query for each in judge.checks] == ["q", "r"]
+    assert (found.offline_after, found.offline_policy) == (3.0, "Wait")
+    assert (found.join_pace, found.leave_pace) == (Portion(4), Portion(5, True))
+    assert (found.on_failure, found.supersede, found.paused) == ("Continue", "Queue", True)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"waves": None, "pace": None, "judge": None, "offline": None, "force": None},
+        {"judge": {"failures": None, "checks": None, "external": None}, "joining": None},
+        {"pace": {"per": None, "concurrency": None}, "leaving": {}, "force": {"revision": None}},
+    ],
+)
+def test_what_is_left_out_is_as_if_nothing_had_been_asked_for(spec: dict[str, Any]) -> None:
+    assert read_spec(spec) == RolloutSpec()
+    assert spec_errors({"spec": spec}) == spec_errors({}) == []
+
+
+def test_the_defaults_are_those_of_the_documentation() -> None:
+    assert (Judge().min_ready, Judge().deadline, Judge().evidence) == (30.0, 900.0, 1)
+    assert Pace() == Pace(Portion(10, True), Portion(10, True), ())
+    found = RolloutSpec()
+    assert (found.offline_after, found.join_pace, found.leave_pace) == (
+        300.0, Portion(50), Portion(50),
+    )  # fmt: skip
+
+
+@given(st.integers(0, 4))
+def test_every_number_of_a_wave_is_one_and_the_last_holds_everybody(count: int) -> None:
+    spec = RolloutSpec(tuple(Wave(f"w{n}", until=Portion(n)) for n in range(1, count + 1)))
+    assert spec.last == count + 1
+    assert [spec.wave(n).name for n in range(1, count + 1)] == [
+        f"w{n}" for n in range(1, count + 1)
+    ]
+    assert spec.wave(spec.last) is LAST
+    assert (LAST.until, LAST.selector) == (None, ())
+
+
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(1, 100), st.integers(0, 5))
+def test_more_that_are_bad_never_make_a_failed_rollout_good(
+    bad: int, total: int, percent: int, above: int
+) -> None:
+    failures = Failures(Portion(percent, percent=True), above)
+    if failures.exceeded(bad, total):
+        assert failures.exceeded(bad + 1, total)
+        assert bad > above
+        assert bad * 100 > total * percent
+    else:
+        assert bad <= above or bad * 100 <= total * percent
+
+
+@pytest.mark.parametrize(
+    ("failures", "bad", "exceeded"),
+    [
+        (Failures(), 0, False),
+        (Failures(), 1, True),
+        (Failures(above=2), 2, False),
+        (Failures(above=2), 3, True),
+        (Failures(Portion(3)), 3, False),
+        (Failures(Portion(3)), 4, True),
+        (Failures(Portion(3), above=9), 9, False),
+        # Half a percent of a hundred is nobody: what must not be exceeded is rounded down.
+        (Failures(Portion(1, percent=True)), 1, True),
+    ],
+)
+def test_so_many_may_be_bad_and_not_one_more(failures: Failures, bad: int, exceeded: bool) -> None:
+    assert failures.exceeded(bad, 99) is exceeded
+
+
+@pytest.mark.parametrize("total", [0, 1, 7, 1000])
+def test_a_number_is_the_same_of_however_many(total: int) -> None:
+    assert Portion(3).of(total) == Portion(3).floor(total) == 3
+
+
+@pytest.mark.parametrize(
+    ("until", "read"),
+    [(1, Portion(1)), ("1%", Portion(1, True)), ("100%", Portion(100, True))],
+)
+def test_the_smallest_and_the_largest_portion_are_portions(until: Any, read: Portion) -> None:
+    [wave] = read_spec({"waves": [{"name": "a", "until": until}]}).waves
+    assert wave.until == read
+
+
+@pytest.mark.parametrize(
+    ("section", "field"),
+    [
+        ({"waves": [{"name": "a", "until": 1}, {"name": "b", "soak": "x"}]}, "spec.waves[1].soak"),
+        ({"pace": {"concurrency": "0%"}}, "spec.pace.concurrency"),
+        ({"pace": {"maxUnavailable": 0}}, "spec.pace.maxUnavailable"),
+        ({"judge": {"deadline": "x"}}, "spec.judge.deadline"),
+        ({"judge": {"failures": {"max": "x"}}}, "spec.judge.failures.max"),
+        ({"judge": {"checks": [{"query": "a", "holds": "true"}, {"query": "b"}]}},
+         "spec.judge.checks[1].holds"),
+        ({"offline": {"after": "-1s"}}, "spec.offline.after"),
+        ({"joining": {"concurrency": False}}, "spec.joining.concurrency"),
+        ({"leaving": {"concurrency": "x"}}, "spec.leaving.concurrency"),
+    ],
+)  # fmt: skip
+def test_each_member_is_named_by_its_own_path(section: dict[str, Any], field: str) -> None:
+    assert [error.field for error in spec_errors({"spec": section})] == [field]
+
+
+def test_a_check_that_cannot_be_read_is_left_out_and_the_others_are_not() -> None:
+    checks = [{"query": "a", "holds": "rows["}, {"query": "b", "holds": "rows.size() == 0"}]
+    found = read_spec({"judge": {"checks": checks}})
+    assert [each.query for each in found.judge.checks] == ["b"]
+    assert len(found.errors) == 1
+
+
+def test_a_wave_is_compared_with_every_earlier_one_of_its_selector() -> None:
+    ring = {"matchLabels": {"ring": "1"}}
+    waves = [
+        {"name": "a", "until": 5, "selector": ring},
+        {"name": "b", "until": 50},
+        {"name": "c", "until": 4, "selector": ring},
+        {"name": "d", "until": 50},
+        {"name": "e", "until": 51},
+    ]
+    errors = spec_errors({"spec": {"waves": waves}})
+    assert [error.field for error in errors] == ["spec.waves[2].until", "spec.waves[3].until"]
+    assert "of wave 'a'" in str(errors[0])
+    assert "of wave 'b'" in str(errors[1])
+
+
+def test_everybody_twice_is_once_too_often() -> None:
+    [error] = spec_errors({"spec": {"waves": [{"name": "a"}, {"name": "b"}]}})
+    assert error.field == "spec.waves[1].until"
+    assert "all" in str(error)
+
+
+def test_a_negative_duration_is_read_as_none_at_all() -> None:
+    found = read_spec({"offline": {"after": "-5m"}})
+    assert found.offline_after == 0.0
+    assert len(found.errors) == 1

@@ -219,3 +219,61 @@ def test_a_destination_is_judged_by_all_that_goes_there(
 
 def test_destinations_that_were_heard_of_are_those_that_are_not_unknown() -> None:
     assert Standing(destinations=5, unknown=2).known == 3
+
+
+@given(st.lists(st.tuples(st.sampled_from(["u1", "u2"]), st.sampled_from(MARKS)), max_size=20))
+def test_marks_come_to_the_same_in_whatever_order_they_are_added(
+    copies: list[tuple[str, int]],
+) -> None:
+    one, other = Deviations(), Deviations()
+    for uid, marks in copies:
+        one.add(uid, marks)
+    for uid, marks in sorted(copies):
+        other.add(uid, marks)
+    assert (one.unhealthy, one.undelivered, one.deviating) == (
+        other.unhealthy, other.undelivered, other.deviating,
+    )  # fmt: skip
+    where = {uid: Destination("imw", f"at-{uid}", "st", uid) for uid in ("u1", "u2")}
+    assert one.names(where) == other.names(where)
+
+
+@pytest.mark.parametrize("copies", [1, 999_999])
+def test_however_many_copies_have_one_mark_it_is_not_taken_for_another(copies: int) -> None:
+    found = Deviations()
+    found.add("u1", copies * PENDING)
+    assert (found.deviating, found.undelivered, found.unhealthy) == (1, 0, 0)
+    found.add("u1", copies * UNDELIVERED)
+    assert (found.deviating, found.undelivered, found.unhealthy) == (1, 1, 0)
+    found.add("u1", copies * UNHEALTHY)
+    assert (found.deviating, found.undelivered, found.unhealthy) == (1, 1, 1)
+    found.add("u1", -copies * UNDELIVERED)
+    assert (found.deviating, found.undelivered, found.unhealthy) == (1, 0, 1)
+    found.add("u1", -copies * UNHEALTHY)
+    assert (found.deviating, found.undelivered, found.unhealthy) == (1, 0, 0)
+
+
+def test_several_destinations_at_one_location_are_named_once() -> None:
+    found = Deviations()
+    where = {f"u{n}": Destination("imw", f"loc-{n // 2}", f"st-{n}", f"u{n}") for n in range(6)}
+    for uid in where:
+        found.add(uid, UNDELIVERED)
+    assert found.names(where) == ("loc-0", "loc-1", "loc-2")
+    found.add("u0", -UNDELIVERED)
+    assert found.names(where) == ("loc-0", "loc-1", "loc-2"), "the other one is still without"
+    found.add("u1", -UNDELIVERED)
+    assert found.names(where) == ("loc-1", "loc-2")
+
+
+rows = st.tuples(st.sampled_from(["u1", "u2", "u3"]), st.sampled_from(["a", "b"]))
+
+
+@given(st.lists(rows, unique=True), st.lists(rows, unique=True))
+def test_rows_in_order_are_those_that_were_added_and_not_removed(
+    there: list[tuple[str, str]], gone: list[tuple[str, str]]
+) -> None:
+    found = InOrder()
+    for uid, location in {*there, *gone}:
+        found.add((P, uid), (location,))
+    for uid, location in gone:
+        found.remove((P, uid), (location,))
+    assert found.rows == sorted((location, uid) for uid, location in {*there} - {*gone})

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.summary.freshness import lapsed
-from skerry.logic.fleet.summary.health import Health
-from skerry.logic.fleet.summary.report import ABSENT, Report
+from skerry.logic.fleet.summary.freshness import LIVE, lapsed
+from skerry.logic.fleet.summary.health import HEALTHY, NO_HEALTH, NOT_REPORTED, Health
+from skerry.logic.fleet.summary.report import ABSENT, Origin, Report
 from skerry.logic.fleet.summary.standing import Detail, ItemCount, Items, Worst
-from skerry.logic.fleet.summary.tally import DeliveredCopies, Tally, total
+from skerry.logic.fleet.summary.tally import DeliveredCopies, Tally, Totals, reference, total
 
 ITEM = ObjectRef("", "networking.k8s.io", "networkpolicies", "shop", "deny")
 UIDS = [f"uid-{number}" for number in range(6)]
@@ -145,3 +148,193 @@ def test_of_a_kind_without_status_a_refusal_goes_before_what_has_no_effect() -> 
     copies.remove("c", Detail(destination("c"), refused))
     copies.remove("a", Detail(destination("a"), inert))
     assert copies.item_count() == ItemCount(1)
+
+
+ILL = Health("False", "CrashLoopBackOff")
+WELL = Report(delivered=True, reported=True, health=HEALTHY)
+SILENT = lapsed("2030-01-01T00:00:00Z").report or Report()
+
+
+@given(st.lists(reports, max_size=8), st.randoms(use_true_random=False))
+def test_in_whatever_order_reports_come_they_come_to_the_same(
+    found: list[Report], order: random.Random
+) -> None:
+    details = [(f"u{n}", Detail(destination(f"u{n}"), each)) for n, each in enumerate(found)]
+    first = Tally(details)
+    order.shuffle(details)
+    second = Tally()
+    for uid, detail in details:
+        second.add(uid, detail)
+    assert first.totals(3) == second.totals(3)
+    assert list(first.details()) == list(second.details())
+
+
+@given(reports, reports)
+def test_replacing_is_taking_out_and_putting_in(before: Report, after: Report) -> None:
+    others = [("z", Detail(destination("z"), WELL)), ("y", Detail(destination("y"), ABSENT))]
+    old, new = Detail(destination("a"), before), Detail(destination("a"), after)
+    one, other = Tally([*others, ("a", old)]), Tally([*others, ("a", old)])
+    one.replace("a", old, new)
+    other.remove("a", old)
+    other.add("a", new)
+    assert one.totals(5) == other.totals(5)
+    one.replace("a", new, old)
+    assert one.totals(5) == Tally([*others, ("a", old)]).totals(5)
+
+
+@given(st.lists(reports, max_size=8))
+def test_the_ready_are_those_of_which_nothing_is_to_be_said(found: list[Report]) -> None:
+    tally = tally_of(**{f"u{n}": each for n, each in enumerate(found)})
+    heard = [each for each in found if each.last_heard is None]
+    ready = [each for each in heard if each.delivered and each.health.status == "True"]
+    assert tally.ready() == len(ready)
+    first = tally.first_unready()
+    assert (first is None) == (len(ready) == len(heard))
+    if first is not None:
+        assert first.report in heard
+        assert first.report not in ready
+
+
+@pytest.mark.parametrize(
+    ("found", "ready", "first"),
+    [
+        ({"a": WELL, "b": WELL}, 2, None),
+        ({"a": WELL, "b": Report(delivered=True, health=NO_HEALTH)}, 2, None),
+        ({"a": Report(health=NO_HEALTH), "b": WELL}, 1, "a"),
+        ({"a": Report(delivered=True, health=NOT_REPORTED), "b": ABSENT}, 0, "b"),
+        ({"a": SILENT, "b": WELL}, 1, None),
+        ({"a": SILENT, "b": ABSENT}, 0, "b"),
+        ({"a": SILENT, "b": ABSENT, "c": Report(delivered=True, health=ILL)}, 0, "c"),
+        ({}, 0, None),
+    ],
+)
+def test_the_first_that_is_not_ready_is_the_worst_that_was_heard_of(
+    found: dict[str, Report], ready: int, first: str | None
+) -> None:
+    tally = tally_of(**found)
+    worst = tally.first_unready()
+    assert tally.ready() == ready
+    assert (None if worst is None else worst.destination.uid) == first
+
+
+def test_where_an_object_is_unhealthy_first_is_named_and_only_then() -> None:
+    assert tally_of(a=WELL, b=ABSENT, c=SILENT).item_count() is None
+    tally = tally_of(c=Report(health=ILL), b=Report(delivered=True, health=ILL), a=WELL)
+    assert tally.item_count() == ItemCount(0, "loc-c", ILL), "the undelivered before the delivered"
+
+
+def test_every_detail_is_found_under_the_uid_of_its_destination() -> None:
+    found = {"a": WELL, "b": ABSENT, "c": SILENT}
+    details = dict(tally_of(**found).details())
+    assert details == {uid: Detail(destination(uid), each) for uid, each in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("values", "ranges"),
+    [
+        ({"a": 3, "b": 5}, (3, 5)),
+        # A count of zero is not written: who was heard of and left it out has none.
+        ({"a": 3, "b": None}, (0, 3)),
+        ({"a": -3, "b": None}, (-3, 0)),
+        ({"a": 3, "b": 5, "lost": ...}, (3, 5)),
+    ],
+)
+def test_who_leaves_a_number_out_has_none_of_it_unless_nothing_is_known_of_it(
+    values: dict[str, object], ranges: tuple[int, int]
+) -> None:
+    found = {
+        uid: SILENT
+        if value is ...
+        else Report(numbers=(("readyReplicas", value),) if isinstance(value, int) else ())
+        for uid, value in values.items()
+    }
+    assert list(tally_of(**found).ranges()) == [("readyReplicas", *ranges)]
+
+
+def test_numbers_that_appear_and_disappear_change_no_other_number() -> None:
+    fields = [
+        (("a", 1), ("b", 2), ("c", 3)), (("b", 2), ("c", 4)), (("a", 5),), (), (("c", 1), ("d", 2)),
+    ]  # fmt: skip
+    tally, old = tally_of(z=Report(numbers=(("b", 10),))), Detail(destination("a"), Report())
+    tally.add("a", old)
+    for found in fields:
+        new = Detail(destination("a"), Report(numbers=found))
+        tally.replace("a", old, new)
+        old = new
+        sums = {each.field: each.sum for each in tally.totals(0).numbers}
+        wanted = dict(found) | {"b": dict(found).get("b", 0) + 10}
+        assert sums == wanted
+
+
+def made_of(origin: Origin, **more: object) -> Report:
+    return Report(delivered=True, origin=origin, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("origins", "oldest"),
+    [
+        ([("wmw", 3), ("wmw", 2)], 2),
+        ([("wmw", 3), ("other", 2)], 0),
+        ([("other", 3)], 0),
+        ([("wmw", 3), ("", 0)], 0),
+        ([], 0),
+    ],
+)
+def test_the_oldest_generation_counts_only_if_all_copies_are_of_the_workspaces_object(
+    origins: list[Origin], oldest: int
+) -> None:
+    tally = tally_of(**{f"u{n}": made_of(origin) for n, origin in enumerate(origins)})
+    assert tally.oldest_generation("wmw") == oldest
+
+
+def test_a_destination_that_is_not_heard_of_holds_no_generation_back() -> None:
+    tally = tally_of(a=made_of(("wmw", 3)), b=SILENT)
+    assert tally.oldest_generation("wmw") == 3
+    late = Detail(destination("a"), made_of(("wmw", 4)))
+    tally.replace("a", Detail(destination("a"), made_of(("wmw", 3))), late)
+    assert tally.oldest_generation("wmw") == 4
+    tally.remove("a", late)
+    assert tally.oldest_generation("wmw") == 0
+
+
+def test_of_those_that_refuse_the_first_by_location_is_named() -> None:
+    refused = Report(health=Health("False", "Forbidden"))
+    copies = DeliveredCopies((uid, Detail(destination(uid), refused)) for uid in ("c", "a", "b"))
+    assert copies.item_count() == ItemCount(0, "loc-a", refused.health)
+    copies.replace("a", Detail(destination("a"), refused), Detail(destination("a"), WELL))
+    assert copies.item_count() == ItemCount(1, "loc-b", refused.health)
+
+
+def test_of_an_object_that_went_nowhere_yet_there_is_nothing_to_say() -> None:
+    copies = DeliveredCopies([("a", Detail(destination("a"), ABSENT))])
+    assert copies.item_count() is None
+    assert copies.delivered_copies == 0
+
+
+def test_from_scratch_every_placement_has_its_own_destinations() -> None:
+    one, other = ITEM._replace(name="one"), ITEM._replace(name="other")
+    where = {
+        (one, "a"): destination("a"),
+        (one, "b"): destination("b"),
+        (other, "c"): destination("c"),
+    }
+    found = {(ITEM, "a"): WELL, (ITEM, "b"): Report(delivered=True), (ITEM, "c"): WELL}
+    leases = {"a": LIVE, "b": lapsed("t"), "c": LIVE}
+    selected = {(one, ITEM): True, (other, ITEM): False}
+    totals = reference(selected, where, found, leases, 0)
+    assert totals[other, ITEM] == 1
+    assert totals[one, ITEM] == Totals(
+        destinations=2, delivered=1, reported=1, healthy=1, unknown=1
+    )
+
+
+def test_a_report_that_is_withheld_from_the_placements_workspace_is_no_delivery() -> None:
+    placement = ITEM._replace(cluster="shop", name="p")
+    taken = Report(delivered=True, reported=True, health=HEALTHY, withheld_from=("shop",))
+    found = reference(
+        {(placement, ITEM): True}, {(placement, "a"): destination("a")}, {(ITEM, "a"): taken},
+        {"a": LIVE}, 1,
+    )[placement, ITEM]  # fmt: skip
+    assert isinstance(found, Totals)
+    assert (found.delivered, found.unhealthy) == (0, 1)
+    assert found.details[0].report.health.reason == "NameTaken"
