@@ -12,6 +12,7 @@ from skerry.kit.rate import RateLimit, RateLimits
 from skerry.logic.machinery.audit_policy import METADATA_OF_ALL, NONE, REQUEST, Audited, Policy
 from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Sender, Stream
+from skerry.server.http.steps import taken
 from skerry.server.metrics import ServerMetrics, long_running_labels
 from skerry.server.request.info import RequestInfo
 from skerry.server.security.audit import COMPLETE, STARTED, AuditLog, audit_event
@@ -118,7 +119,7 @@ class RequestRecorder:
     def _charge(self, request: Request, user: User | None, now: float) -> None:
         """Charge what a request has taken of the loop so far; waiting costs nothing."""
         if request.step:
-            self._flow.charge(user, request.busy + now - request.step, request.peer.address)
+            self._flow.charge(user, request.busy + taken(request, now), request.peer.address)
             request.busy, request.step = 0.0, now
 
     def _follow(

@@ -18,6 +18,9 @@ R = TypeVar("R")
 # Later steps are charged once they come to this much: seldom enough to cost nothing, often enough
 # that a stream which goes on for an hour is charged while it does.
 _CHARGED_SECONDS = 0.005
+# What is charged of one step. None takes so long by itself, the largest body included: the process
+# was waiting for a core, or looking for garbage, and whoever's step that was has not done it.
+_MAX_STEP_SECONDS = 0.1
 
 
 @types.coroutine
@@ -64,7 +67,12 @@ async def timed(serving: Coroutine[Any, Any, R], request: Request, now: Callable
 
 def note_step(request: Request, now: Callable[[], float]) -> None:
     """Note that a step is over, and charge for the steps so far where that is due."""
-    request.busy += now() - request.step
+    request.busy += taken(request, now())
     if request.charge is not None and request.busy > _CHARGED_SECONDS:
         request.charge(request.busy)
         request.busy = 0.0
+
+
+def taken(request: Request, now: float) -> float:
+    """Return what the present step has taken of the loop."""
+    return min(now - request.step, _MAX_STEP_SECONDS)
