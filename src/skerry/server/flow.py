@@ -7,10 +7,9 @@ requests fall to FlowSchemas, their priority level limits them as well. Everybod
 is counted by the name that is unique on the hub: ServiceAccounts of equal name in two workspaces
 are two.
 
-Edges have a lane of their own, narrow and with a long queue. All of them come back within a minute
-when a hub was away, and each of them only asks for what it must have: whoever is refused asks
-again, which costs more than to wait. Few at once, so that what they ask for in the same moment does
-not keep the loop, and with it people, waiting.
+Edges have a lane of their own with a long queue. All of them come back within a minute when a hub
+was away, and each of them only asks for what it must have: whoever is refused asks again, which
+costs more than to wait.
 
 Requests that keep the loop busy are charged to their principal and its workspace (``accounts``):
 who used too much waits for a moment, or is refused with 429 and a ``Retry-After``. Members of
@@ -72,7 +71,7 @@ class FlowSettings:
 
     edges: LaneSettings = field(
         default_factory=lambda: LaneSettings(
-            32, share=0.25, queue=64, max_waiting=50_000, queue_seconds=60.0
+            200, share=0.04, queue=64, max_waiting=50_000, queue_seconds=60.0
         )
     )
     """Requests of edges at once. Each has two connections, so two for each of 25,000 may wait, as
