@@ -47,6 +47,7 @@ from skerry.store.etcd_layout import (
     packed_count,
 )
 from skerry.store.etcd_reads import SharedReads
+from skerry.store.etcd_version import keeps_what_it_acknowledges
 from skerry.store.feed import BATCH, Feed, Watch
 from skerry.store.keyspace import check_writes
 
@@ -208,7 +209,20 @@ class EtcdStore:
     # -- opening -----------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        await self._follow(await self._claimed())
+        claimed = await self._claimed()
+        await self._warn_of_version()
+        await self._follow(claimed)
+
+    async def _warn_of_version(self) -> None:
+        try:
+            version = await self._client.version()
+        except StoreError:
+            return  # a proxy that lets through what the store needs and nothing else
+        if not keeps_what_it_acknowledges(version):
+            log.warning(
+                "etcd may lose acknowledged writes when it is killed; upgrade it to 3.5.5 or newer",
+                version=version,
+            )
 
     async def _claimed(self) -> Identity:
         """Return the identity record, written by us when the prefix is new."""

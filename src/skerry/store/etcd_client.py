@@ -98,6 +98,10 @@ class EtcdClient:
         except RevisionGone:
             return
 
+    async def version(self) -> str:
+        """Return the version of the member that is asked at present."""
+        return await self._read("Maintenance/Status", b"", messages.version_of)
+
     async def transact(self, request: bytes) -> messages.Transacted:
         """Send a transaction once; ``OutcomeUnknown`` when nobody can say what became of it."""
         deadline = self._clock.monotonic() + self._options.timeout_seconds

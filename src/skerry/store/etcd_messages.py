@@ -211,6 +211,11 @@ def authenticated(message: bytes) -> str:
     return next((cast("bytes", c).decode() for n, _, c in read_fields(message) if n == 2), "")
 
 
+def version_of(message: bytes) -> str:
+    """Return the version that a member says it is."""
+    return next((cast("bytes", c).decode() for n, _, c in read_fields(message) if n == 2), "")
+
+
 def header_revision(message: bytes) -> int:
     """Return the revision a response's header speaks of."""
     return next(

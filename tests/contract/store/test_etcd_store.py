@@ -22,6 +22,7 @@ from skerry.store.base import Compacted, Conflict, Store, StoreError, Unavailabl
 from skerry.store.etcd import EtcdStore
 from skerry.store.etcd_client import EtcdClient, EtcdOptions, OutcomeUnknown
 from skerry.store.etcd_messages import Transacted
+from skerry.store.etcd_version import keeps_what_it_acknowledges
 from skerry.store.open import StoreSettings, open_store
 from tests.kit.store.backends import Backend
 from tests.kit.store.etcd_process import EtcdProcess, binary
@@ -200,6 +201,20 @@ async def test_a_member_that_is_away_is_passed_over(
     await store.commit([Write("/a", b"")])
     assert await store.count("") == 1
     await store.close()
+
+
+async def test_an_etcd_that_may_lose_what_it_acknowledged_is_warned_of(
+    settings: StoreSettings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = EtcdClient(EtcdOptions(settings.etcd_servers), SystemClock())
+    version = await client.version()
+    await client.close()
+    store = await opened(settings)
+    await store.close()
+    warning = "etcd may lose acknowledged writes when it is killed; upgrade it to 3.5.5 or newer"
+    said = [line for line in capsys.readouterr().err.splitlines() if warning in line]
+    warned = any(f'version="{version}"' in line for line in said)
+    assert warned is not keeps_what_it_acknowledges(version)
 
 
 @pytest.mark.parametrize("server", ["ftp://host:1", "http://"])

@@ -104,3 +104,8 @@ def test_the_rest() -> None:
     ((create,),) = fields(m.watch_request(b"a", b"b", 5)).values()
     assert isinstance(create, bytes)
     assert fields(create) == {1: [b"a"], 2: [b"b"], 3: [5], 6: [1]}
+
+
+def test_a_member_says_its_version() -> None:
+    assert m.version_of(HEADER + delimited_field(2, b"3.5.21") + UNKNOWN) == "3.5.21"
+    assert m.version_of(HEADER) == ""
