@@ -30,8 +30,33 @@ answers with the placements touched; those are the keys.
 * ``controller``: wiring.
 
 A placement without guards and without Rollout passes through ``decide`` alone. With them its plan
-grows at the front: first what lets somebody go is written into the placement's book, then the
-record of the decision, then slices. Each of these can be the last thing a process does: what was
-written first never permits less than what follows, so whoever comes next may go on or ask again.
-Where the server takes atomic batches, the record and the slices are written at once.
+grows at the front: first the finalizer of guards, then the record of the decision, then what lets
+somebody go, in the placement's book and the Rollout's status, then slices. Each of these can be the
+last thing a process does: what was written first never permits less than what follows, so whoever
+comes next may go on or ask again. Where the server takes atomic batches, the record and the slices
+are written at once.
+
+One placement loses a Location to a changed label. What a process leaves to the next one if it dies
+after each line, where guards, history and a Rollout all have a part in it:
+
+    the index has it            nothing; the next process builds its index from lists
+    the decision is recorded    a record that no slice has followed; the next plan finds it by name
+    the book is charged         a charge for a destination that is still there; it is counted once
+    the Rollout's status says   a destination on its way out that its slice still has; it goes then
+    its slice is written        the goal
+
+The four loops have queues of their own, because a slice is what everybody else waits for:
+
+    edge-scheduler              a placement: slices, and all that is written before them
+    edge-scheduler-status       a placement: what its status says of the search; after its slices
+    edge-scheduler-consent      an inventory workspace: its LocationConsent and its grants' status
+    edge-scheduler-guards       a PlacementGuard: its status
+
+None of them takes a key before every informer has been read to its end. Workspaces are the
+exception: they are not watched before something asks for their labels or paths, so whoever depends
+on them passes until they have been read, and all of those are enqueued then.
+
+Event handlers run whether or not this process leads; the loops run only while it does. So the index
+of a standby is as new as the leader's. ``run`` forgets what another leader may have changed behind
+it: which destinations run, which confirmations were taken, how chains of records end.
 """

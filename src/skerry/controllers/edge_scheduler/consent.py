@@ -21,6 +21,19 @@ written without the id, with the version that was read; then the placements are 
 conflicts lets nothing go, and the ids are judged anew. See
 ``logic.fleet.placement.consent_record``.
 
+What becomes of the LocationConsent, by the grants there are and by what it remembers:
+
+    no grant, and it remembers nothing     it is deleted
+    grants, and it remembers nothing       mode Observe: what enforcement would refuse is listed
+    one of the grants enforces             mode Enforce: refusals and what is held are listed
+    it remembers Enforce, no grant does    mode Enforce still, and an ``opening`` with its id
+    the same, and that id is confirmed     mode Observe; without any grant it is deleted
+
+Only who is held is in memory alone: it is found anew by reconciling placements, and an id follows
+from who is held, so a restart changes no id. While they are being reconciled for the first time, a
+list may be short for a moment, with another id; one that is confirmed just then may fit nothing,
+and is answered with an event.
+
 Ids that begin as those of single objects are the placement translator's and are passed over. Any
 other that fits nothing held now is taken out of the annotation and answered with an event: whoever
 confirmed saw an older list.
@@ -99,7 +112,10 @@ class InventoryKey(NamedTuple):
 
 
 class ConsentState:
-    """What the placements reconciled so far are refused, and what of theirs is held."""
+    """What the placements reconciled so far are refused, and what of theirs is held.
+
+    The executor of slices writes it, placement by placement; the loop for reports reads it.
+    """
 
     def __init__(self, index: DestinationTable, enqueue: Callable[[InventoryKey], None]) -> None:
         """*enqueue* gets the inventory workspaces that have something new to report."""
@@ -111,7 +127,11 @@ class ConsentState:
         self._held_of: dict[ObjectRef, frozenset[Element]] = {}
 
     def note(self, ref: ObjectRef, chosen: Chosen) -> None:
-        """Take what was found for a placement."""
+        """Take what was found for a placement.
+
+        What is held is listed as that and not as refused. What grants only observe is listed as
+        refused: in mode Observe a refusal is what enforcement would refuse.
+        """
         inventory = self._index.inventory
         held = frozenset(_element(ref, inventory.location_at(n).ref) for n in chosen.held)
         refused = self._refusals(ref, (chosen.refused - chosen.held) | chosen.observed)
@@ -141,6 +161,7 @@ class ConsentState:
             self._enqueue(InventoryKey(cluster))
 
     def _refusals(self, ref: ObjectRef, locations: BitMap) -> dict[Group, Refusal]:
+        """Return refusals by inventory workspace; counts, and a few names as examples."""
         if not locations:
             return {}
         return {
@@ -165,6 +186,7 @@ class HeldEntry(NamedTuple):
     elements: frozenset[Element]
 
     def written(self) -> dict[str, Any]:
+        """Return the entry of the list; names are examples, the id stands for all of it."""
         locations = sorted({(each[2], each[3]) for each in self.elements})
         return {
             "id": self.id,
@@ -215,6 +237,7 @@ class ConsentObserver:
         self._is_ready = is_ready
 
     async def observe(self, key: InventoryKey) -> ObservedConsent | None:
+        """Read it all from memory and caches, at one moment; None before paths are known."""
         if not self._is_ready():
             return None  # enqueued again when they are
         consent, cluster = self._index.consent, key.cluster
@@ -370,7 +393,11 @@ def _about(cluster: str, record: Object) -> Object:
 
 
 def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> Action | None:
-    """Return the update of a grant's status; None when it is up to date."""
+    """Return the update of a grant's status; None when it is up to date.
+
+    It goes by the LocationConsent that was seen, not by the one that this plan writes: so
+    ``Enforced`` comes one reconcile later, when the memory of it is there for certain.
+    """
     old = seen.object.get("status") or {}
     wanted = {
         **old,
@@ -434,6 +461,11 @@ class ConsentExecutor(Executor):
         self._acts = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
+        """Carry out a plan; a failure of its first action releases nothing.
+
+        If that action was carried out and its answer lost, the confirmation is used up and nothing
+        has gone: what is still held stays listed, and has to be confirmed once more.
+        """
         if not isinstance(plan, ConsentPlan) or not plan.releases:
             return await super().execute(plan)
         first, *others = plan.actions

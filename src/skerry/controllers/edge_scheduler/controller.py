@@ -1,4 +1,4 @@
-"""Wiring."""
+"""Wiring: four loops over one index, built in the order in which parts depend on each other."""
 
 from __future__ import annotations
 
@@ -447,6 +447,7 @@ class EdgeScheduler:
         return self._workspaces is not None and self._workspaces.synced.is_set()
 
     async def _observe(self, ref: ObjectRef) -> Observed | Gone | None:
+        """Observe a placement, once the workspaces it asks about are known and its pace allows."""
         if not self._knows_workspaces() and self._asks_for_workspaces(ref):
             # What is not known yet is not absent; the placement is enqueued again.
             return None

@@ -1,4 +1,27 @@
-"""What to write so that the slices of a placement hold its destinations."""
+"""What to write so that the slices of a placement hold its destinations.
+
+Each part takes an ``Observed`` and hands on one with other destinations::
+
+    observed   the index: who is selected, admitted and there
+    allow      plus those that guards keep, minus those that a freeze keeps out (``guards``)
+    roll       minus newcomers that wait their turn, plus those that leave later (``rollout_plan``)
+    pages      which slice holds whom, and in which order slices are written
+    recorded   what of that is new, as decisions (``history``)
+
+The order matters. Guards see everything that is to go, before a Rollout spreads it over an hour: a
+loss taken in small steps would pass every budget that counts one decision. The Rollout comes after
+them, so it paces only what may go at all. The history comes last: it has what is written, and not
+what was asked for.
+
+The built-in floor has guards asked where nothing else did. It is counted here, on what would be
+written, and is exceeded by more than 50 that are also more than half of what is there.
+
+    there   wanted   go   limit   comes to
+       40        0   40      50   they go, unasked
+       60       10   50      50   they go, unasked
+       60        9   51      50   ``examine``: come back at once, with guards asked
+      200       90  110     100   the same
+"""
 
 from __future__ import annotations
 
@@ -150,6 +173,7 @@ def _departs(observed: Observed, current: Mapping[str, Sequence[int]]) -> bool:
 
 
 def _wanted(observed: Observed, given: Mapping[int, Assigned]) -> _Wanted:
+    """Return what slices are to say; the next slot never falls below what any of them says."""
     following = max((each.slot + 1 for each in given.values()), default=FIRST_SLOT)
     return _Wanted(
         {member(each): each for each in observed.destinations},
@@ -202,6 +226,10 @@ def _restated(
 
 
 def _written(observed: Observed, write: PageWrite[int], wanted: _Wanted) -> Action:
+    """Return the write of a whole page, on the version that was observed.
+
+    Annotations and further labels that others have put on it stay.
+    """
     target = Target(SINGLE_PLACEMENT_SLICES, write.name, cluster=observed.ref.cluster)
     members = write.members or ()
     entries = [wanted.destinations[each] for each in members]
@@ -220,6 +248,10 @@ def _written(observed: Observed, write: PageWrite[int], wanted: _Wanted) -> Acti
 
 
 def _reason(observed: Observed, held: Object, members: Sequence[int], wanted: _Wanted) -> str:
+    """Return why a page is written.
+
+    ``DestinationsKept``: so that others may give up what it holds, or forget which slot comes next.
+    """
     if list(unpacked_members(held["members"])) != list(members):
         return "DestinationsChanged"
     if wanted.given(members) != assigned_members(held):
@@ -252,6 +284,7 @@ def _removed(observed: Observed, name: str) -> Action | None:
 
 
 def _is_own(observed: Observed, name: str, held: Object) -> bool:
+    # Without an owner, a label or a name alone proves nothing: anybody may have made it.
     owner = slice_owner(held["metadata"])
     if owner is not None:
         return owner == observed.owner

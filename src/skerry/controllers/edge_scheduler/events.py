@@ -2,6 +2,22 @@
 
 The handlers here are the only writers of the index. Each notes the object that enqueued a
 placement last, for the log line about the outcome.
+
+What is enqueued, besides the status of a placement and the reports on grants and guards:
+
+    EdgePlacement: spec, labels, deletion   it; created or gone: also whose further slice it names
+    EdgePlacement: finalizers alone         it, without a cause, unless guards just wrote theirs
+    EdgePlacement: anything else            nothing; its status, which others write parts of
+    Location, SyncTarget, Workspace, grant  the placements that the index returns as touched
+    PlacementGuard: spec                    every placement that it may be about
+    SinglePlacementSlice                    its owner, the one before, and whom its name names
+
+A missed event needs no handling here: an informer that has to list anew calls its handlers with the
+differences, so the index follows the state whatever a watch has lost.
+
+Until every informer has been read (*is_started*) the inventory fills the index and enqueues nobody:
+the answer would change with each Location that is read. Each placement is enqueued by its own first
+event, and waits in the queue until the loops begin.
 """
 
 from __future__ import annotations
@@ -41,7 +57,7 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.placement.slices import base_names
 
-# Labels that a cause names; the others are counted.
+# Labels that a cause names; the others are counted. It is one line in a log, and in a record.
 _MAX_LABELS = 3
 
 _log = Logger(NAME)
@@ -84,6 +100,10 @@ class EventHandlers:
         self._follow_workspaces = follow_workspaces
 
     def placement_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a placement; most of its events are of its status and change no slice.
+
+        Guards take every one of them, since what they hold is written in that status.
+        """
         obj = new or old
         if obj is None:
             return
@@ -118,12 +138,16 @@ class EventHandlers:
             self._enqueue_all(known, cause)
 
     def _is_finalized(self, ref: ObjectRef, old: Object | None, new: Object | None) -> bool:
-        """Tell whether guards have just given a placement their finalizer, and went on."""
+        """Tell whether guards have just given a placement their finalizer, and went on.
+
+        The plan that wrote it has written slices too, so the event asks for nothing new.
+        """
         if old is None or new is None:
             return False
         return self._guards.state.take_finalizer(ref, old, new)
 
     def location_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a Location. One that is being deleted is gone, whatever keeps the object."""
         obj = new or old
         if obj is None:
             return
@@ -135,6 +159,10 @@ class EventHandlers:
         self._touched("Location", ref, touched, old, new)
 
     def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a SyncTarget; when it goes, so does what guards keep at it though nobody selects it.
+
+        A heartbeat touches nobody, unless by it the SyncTarget becomes available.
+        """
         obj = new or old
         if obj is None:
             return
@@ -146,6 +174,7 @@ class EventHandlers:
         self._touched("SyncTarget", ref, touched, old, new)
 
     def workspace_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take the labels and the place of a workspace, once it has a logical cluster."""
         obj = new or old
         cluster = ((obj or {}).get("spec") or {}).get("cluster", "")
         if obj is None or not cluster:
@@ -159,6 +188,12 @@ class EventHandlers:
         self._touched("Workspace", ref, touched, old, new)
 
     def grant_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a grant; one that enforces closes its workspace at once.
+
+        The LocationConsent that remembers this is written later, by the loop for reports. Until it
+        is seen to say so, the workspace stands in ``_unrecorded``: an event of the LocationConsent
+        from before must not open it again.
+        """
         obj = new or old
         if obj is None:
             return
@@ -212,11 +247,17 @@ class EventHandlers:
         self._touched("PlacementGuard", ref, touched, old, new)
 
     def rollout_changed(self, placement: ObjectRef, kind: str, changed: ObjectRef) -> None:
-        """Enqueue the placement of a Rollout, of a revision or of an approval."""
+        """Enqueue the placement of a Rollout, of a revision or of an approval.
+
+        Whether there is such a placement is not asked: of a Rollout without one that is to be said.
+        """
         self._enqueue_all([placement], Cause(kind, changed))
 
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
-        """Enqueue the placement of a slice, unless the event is of our own write."""
+        """Enqueue the placement of a slice, unless the event is of our own write.
+
+        A deletion is never passed over: ours are rare, and anybody else's is to be undone.
+        """
         obj = new or old
         if obj is None or (new is not None and self._take_echo(new)):
             return
@@ -236,6 +277,7 @@ class EventHandlers:
         old: Object | None,
         new: Object | None,
     ) -> None:
+        """Enqueue the placements that an object touched, and the reports on grants that it did."""
         _log.info(f"queueing {kind}", v=3, key=ref.qualified_name)
         if self._index.consent.is_used:
             self._enqueue_consent(self._index.consent.take_changed())
@@ -259,7 +301,11 @@ class EventHandlers:
 
 
 def _change(old: Object | None, new: Object | None) -> str:
-    """Return what changed about an object, in a few words."""
+    """Return what changed about an object, in a few words.
+
+    Labels come first: selectors read them, so they are mostly why a decision changed. What the
+    cache does not keep of an object cannot be named, and is just "changed".
+    """
     if new is None:
         return "deleted"
     if old is None:

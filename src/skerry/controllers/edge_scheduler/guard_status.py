@@ -47,7 +47,10 @@ class HeldHere(NamedTuple):
 
 
 class GuardReports:
-    """What placements say is held of them, by the guards that hold it."""
+    """What placements say is held of them, by the guards that hold it.
+
+    It follows events of placements: guards that reach one are enqueued when its holds are others.
+    """
 
     def __init__(self, state: GuardState, enqueue: Callable[[ObjectRef], None]) -> None:
         """*enqueue* gets guards with news."""
@@ -145,7 +148,10 @@ class GuardObserver:
 
 
 def decide_guard(observed: ObservedGuard, now: datetime) -> Plan:
-    """Bring the status of a guard up to date."""
+    """Bring the status of a guard up to date.
+
+    The list of what is held is left out while it is empty, and cut where it is long.
+    """
     old: Mapping[str, Any] = observed.object.get("status") or {}
     wanted = {key: value for key, value in old.items() if key not in ("held", "heldOmitted")}
     wanted["observedGeneration"] = int(observed.object["metadata"].get("generation") or 0)
@@ -180,6 +186,7 @@ def _entry(placement: str, hold: Hold) -> Object:
 
 
 def _valid(observed: ObservedGuard) -> Object:
+    """Return ``Valid``: what is wrong, or has no effect; a time zone nobody knows is a remark."""
     if observed.guard.errors:
         return condition(VALID, False, "Invalid", "; ".join(observed.guard.errors))
     if observed.without_rollout:
@@ -189,6 +196,7 @@ def _valid(observed: ObservedGuard) -> Object:
 
 
 def _holding(observed: ObservedGuard) -> Object:
+    """Return ``Holding``, which names what a person has to confirm, and at which placement."""
     if not observed.held:
         text = "" if observed.guard.enforces else "the guard only observes"
         return condition(HOLDING, False, "NothingHeld", text)

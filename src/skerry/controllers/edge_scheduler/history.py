@@ -16,6 +16,11 @@ Three things look like a change and are none. Slices of a deleted namesake hold 
 this placement never had: they begin with it. A destination whose slot is larger than a bitmap takes
 is known by its key, without its slot. And a hold whose confirmation was recorded already may stand
 in the book once more, when the write that followed had a conflict: it is passed over.
+
+    slices hold   are to hold   recorded first
+    nothing       a b           a and b joined
+    a b           b c           c joined, a left
+    a b           a b           nothing, unless a revision or a slot of one is another
 """
 
 from __future__ import annotations

@@ -1,4 +1,22 @@
-"""Carries out the plans for slices, and logs them in the words the first edge scheduler had."""
+"""Carries out the plans for slices, and logs them in the words the first edge scheduler had.
+
+What is remembered of a placement changes here and not in ``observe``, because an observation may
+come to nothing: what was found is taken when its plan begins, what slices hold when it has ended. A
+plan that fails in between leaves the causes as they are, so the log and the record of the next try
+name the same events; and of a placement that some Location refuses it is unknown then what runs, so
+that the next observation reads it from the server.
+
+Writes go together where that makes something simpler to think about, and one by one otherwise:
+
+    record and up to four slices    one transaction: no record without its slices
+    finalizer of guards             in the same one, in front
+    book or Rollout status as well  those between, so records are sent first and slices last
+    more than four slices           side by side, after the records: one request would be too large
+    the server takes no batches     one by one, in the order of ``_carry_out``
+
+An answer that is lost fails the plan. The overlay then shows what the watch shows, and writes are
+conditional on a version or on the name being free: the next plan is refused at worst, once.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +46,7 @@ _log = Logger(NAME)
 _MAX_SLICES_TOGETHER = 4
 # As many writes as a server takes together.
 _MAX_TOGETHER = 32
+# How the log calls where a cause is and what it is named; of every kind that a Cause may have.
 _KEYS = {
     "Location": ("locationWorkspace", "location"),
     "SyncTarget": ("syncTargetWorkspace", "syncTarget"),
@@ -118,7 +137,11 @@ class LoggingExecutor(Executor):
         return [*outcomes, *await super().execute(Plan(rest))]
 
     async def _together(self, ref: ObjectRef, plan: SlicePlan, draft: Draft | None) -> _Done:
-        """Write finalizer, records and slices at once, if the server takes them so."""
+        """Write finalizer, records and slices at once, if the server takes them so.
+
+        A single write is left to the usual way. A record that is refused refuses nothing else:
+        nothing was written then, and slices follow one by one, with or without it.
+        """
         if not self._writes or self._history is None:
             return _NOTHING_DONE
         finalizers = plan.before[:1] if plan.finalizes else ()
@@ -143,6 +166,7 @@ class LoggingExecutor(Executor):
         return _Done(first=True, slices=tuple(found[preceding:]))
 
     async def execute(self, plan: Plan) -> list[Outcome]:
+        """Carry out the plan for one placement; raises what failed first, and is tried again."""
         if not isinstance(plan, SlicePlan) or plan.observed is None:
             return await super().execute(plan)
         observed = plan.observed

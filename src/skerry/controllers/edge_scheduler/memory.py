@@ -45,7 +45,11 @@ class Causes:
         return NO_CAUSE if found is None else Gathered(tuple(found[0]), found[1])
 
     def discharge(self, ref: ObjectRef, done: Gathered) -> None:
-        """Say that what these causes asked for is done; later ones stay."""
+        """Say that what these causes asked for is done; later ones stay.
+
+        Those came while the plan was carried out. They have enqueued the placement again, and its
+        next decision is theirs.
+        """
         found = self._causes.get(ref)
         if found is None or not done.total:
             return
@@ -85,7 +89,11 @@ class PlacementMemory:
         return self._results.get(ref)
 
     def found(self, observed: Observed) -> None:
-        """Take what was found for a placement."""
+        """Take what was found for a placement, before its plan is carried out.
+
+        A choice that was made counts even if its slices fail: the next try is to choose the same.
+        Confirmations end here for Locations that do not refuse the placement any more.
+        """
         ref = observed.ref
         self._results[ref] = observed.result
         if observed.chosen is not None:

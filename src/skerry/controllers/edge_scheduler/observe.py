@@ -3,6 +3,14 @@
 Reading changes nothing: what is to be remembered is part of what is observed, and is remembered
 when the plan is carried out. Only what a process that has just started does not know yet is read
 from the server first (``recall``).
+
+The index and the overlay of slices are read without waiting in between, so what is desired and what
+is there belong to one moment. Where something has to be read from the server, all of it is computed
+again afterwards. The overlay shows the answers to our own writes before the watch does: without it
+the next reconcile would find the slices of before, and write them once more or lose a Conflict.
+
+None means one of two things: there is nothing to do, or the answer would be made from half of what
+it depends on. Then an event is on its way that enqueues the placement again.
 """
 
 from __future__ import annotations
@@ -80,7 +88,11 @@ class Observer:
         self._limit = limit
 
     async def observe(self, ref: ObjectRef) -> Observed | Gone | None:
-        """Return what is to be compared; None when there is nothing to do."""
+        """Return what is to be compared; None when there is nothing to do.
+
+        A turn either has what guards need, or reads the pages that it lacks. If the next one lacks
+        the same, they hold something else by now than the cache says: its event comes back here.
+        """
         _log.info("processing key", v=2, key=ref.qualified_name)
         obj = self.placement(ref)
         if obj is None:
@@ -116,6 +128,7 @@ class Observer:
         return Gone(ref, actions=(without_finalizer(ref, obj),)) if is_concerned(obj) else None
 
     def _gone(self, ref: ObjectRef) -> Gone:
+        """Return the end of a placement; its slices are left to the garbage collector."""
         rollouts = self._memory.rollouts
         actions = rollouts.orphaned(ref) if rollouts is not None else ()
         return Gone(ref, self._memory.causes.of(ref), actions)
@@ -130,6 +143,11 @@ class Observer:
         return self._placements.index.get(Key(ref.cluster, "", ref.name))
 
     def _observed(self, ref: ObjectRef, obj: Object) -> Observed:
+        """Return what the index and the caches have, at one moment.
+
+        Two ways end early. One that is being deleted, and that guards keep, wants no destination:
+        all that it has departs. Of one with an invalid selector no slice is looked at.
+        """
         metadata = obj["metadata"]
         owner, causes = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
         placement = self._index.placement(ref)
@@ -186,7 +204,10 @@ class Observer:
         return self._recording(ref, obj) if self._recording is not None else None
 
     def _consent(self, found: Chosen) -> Consent | None:
-        """Return what grants have to do with a placement."""
+        """Return what grants have to do with a placement; None where none is about its Locations.
+
+        None takes the condition ``Granted`` off the status again.
+        """
         consent = self._index.consent
         if not consent.is_used or not consent.is_about(found.matching):
             return None
@@ -201,7 +222,8 @@ class Observer:
         Among the slices are those of these names that are nobody's, to be taken over.
         """
         own = self._own_slices(ref)
-        # One page holds them all, unless its name is not to be had.
+        # One page holds them all, unless its name is not to be had. Else as many further names as
+        # all of them could need: ``pages`` takes no more of them than it fills.
         fresh = -(-count // self._limit)
         is_taken = self._is_taken(ref)
         if count <= self._limit and not is_taken(ref.name):
@@ -257,6 +279,8 @@ class Observer:
         """Learn from the slices what was chosen before we started, and what is running.
 
         Again when the index changed meanwhile: who is refused then must be known to run or not.
+        The server is read and not the cache, as that keeps digests of destinations and no names. A
+        strategy prefers what it chose before, so a restart is no reason to move.
         """
         while self._forgot_choice(ref) or self._forgot_running(ref):
             found = await self._read_slices(ref)
@@ -277,6 +301,7 @@ class Observer:
         return await self._read_pages(ref, sorted({ref.name, *self._own_slices(ref)}))
 
     async def _read_pages(self, ref: ObjectRef, names: Iterable[str]) -> list[Object]:
+        """Read slices one after the other; one that is not there holds nothing."""
         found: list[Object] = []
         for name in names:
             with suppress(NotFound):

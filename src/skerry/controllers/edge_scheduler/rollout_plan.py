@@ -176,7 +176,7 @@ def _units(observed: Observed, found: ObservedRollout, slots: Slots) -> Iterator
 
 
 def _situation(found: ObservedRollout, units: Sequence[_Unit]) -> Situation:
-    """Return what the state machine decides from.
+    """Return what the state machine decides from; an approval counts by digest and wave.
 
     Newcomers are left out: they are let in by ``assign``, and have no say about the target. How
     long it has been quiet is known of the present quiet only; any other began just now.
@@ -306,7 +306,10 @@ def _unmoved(
 
 
 def _again(found: ObservedRollout, state: State) -> float | None:
-    """Return after how many seconds there is more to do without any event."""
+    """Return after how many seconds there is more to do without any event.
+
+    That is when a freeze ends or a soak is over. Whoever starts observes all, and computes it anew.
+    """
     thaws = (until - found.now for until in found.frozen.values())
     thaw = min((max(each.total_seconds(), 0.01) for each in thaws), default=None)
     soaked = _soaked_again(found, state)
@@ -337,6 +340,7 @@ def orphan_writes(ref: ObjectRef, obj: Object, now: datetime) -> Iterator[Action
 def _writes(
     observed: Observed, found: ObservedRollout, given: Situation, decision: Assignment
 ) -> Iterator[Action]:
+    """Yield what precedes slices, in the order that the module promises; only what changes."""
     ref, obj, state = observed.ref, found.object, decision.state
     yield from _judged(ref, found, state)
     if state.phase == AWAITING:

@@ -11,6 +11,11 @@ cost edges.
 
 StatusQueries are followed by name, and no Rollout says which event will concern it. So a query that
 changes has all Rollouts of its workspace looked through, which are as few as its placements.
+
+Decisions here are about who runs what, so they must not be made on a Rollout that is older than our
+own last write: a step that was taken would seem not to be, and would be taken once more. Hence the
+overlays, and ``resolve`` before every observation. Versions protect nothing here, for a status is
+applied without one.
 """
 
 from __future__ import annotations
@@ -69,7 +74,12 @@ class RolloutInformers(NamedTuple):
 
 
 def lean_revision(obj: Object) -> Object:
-    """Keep of a PlacementRevision what a rollout asks: not its items, but what of them binds."""
+    """Keep of a PlacementRevision what a rollout asks: not its items, but what of them binds.
+
+    That is items that must not be rolled back and definitions with a storage version, as rows of
+    group, resource, namespace, name, digest, storage version and whether it says "no rollback". In
+    most revisions there is none, so what is kept does not grow with the number of objects.
+    """
     page = read_page(obj)
     spec = obj["spec"]
     binding = [
@@ -126,7 +136,7 @@ class RolloutState:
         )
         # An executor reports its writes here, so that no decision is made on what they changed.
         self.writes = InformerOverlays(self._rollouts, self._revisions)
-        # Specs are compiled once; by the Rollout, with its generation.
+        # Specs are compiled once, expressions and all; by the Rollout, with its UID and generation.
         self._specs: dict[ObjectRef, tuple[tuple[str, int], RolloutSpec]] = {}
 
     def rollout(self, ref: ObjectRef) -> Object | None:
@@ -165,7 +175,11 @@ class RolloutState:
         self._specs.pop(ref, None)
 
     def observe(self, observed: Observed) -> ObservedRollout | None:
-        """Return what a placement's Rollout is decided from; None when it has none."""
+        """Return what a placement's Rollout is decided from; None when it has none.
+
+        A revision counts by its first page. One of which another page is missing is known by
+        number and digest, and counts as one that must not be rolled back.
+        """
         ref = observed.ref
         obj = self.rollout(ref)
         if obj is None:
@@ -222,7 +236,11 @@ class RolloutState:
         return known[1]
 
     def _gate(self, ref: ObjectRef, obj: Object, spec: RolloutSpec) -> Gate:
-        """Return whether queries and conditions of others let a wave pass."""
+        """Return whether queries and conditions of others let a wave pass.
+
+        The first that says no is reported, in a fixed order, so the message stays the same for as
+        long as the cause does. Only caches are asked: whatever changes the answer is an event.
+        """
         for kind in spec.judge.external:
             found = find_condition(obj, kind)
             if found is None or found.get("status") != "True":
@@ -252,7 +270,10 @@ class RolloutState:
     # -- events --------------------------------------------------------------------------------
 
     def changed(self, enqueue: Callable[[ObjectRef, str, ObjectRef], None]) -> None:
-        """Have *enqueue* called with a placement, and the kind and object that touched it."""
+        """Have *enqueue* called with a placement, and the kind and object that touched it.
+
+        A Rollout is of the placement of its name; revisions and approvals name theirs in the spec.
+        """
         found = self._informers
 
         def about(kind: str, group: Any) -> Callable[[Object | None, Object | None], None]:
@@ -309,7 +330,10 @@ def _is_true(obj: Object, kind: str) -> bool:
 
 
 def _bindings(revisions: Iterable[Object]) -> dict[int, list[Sequence[Any]] | None]:
-    """Return what of each revision binds, from all its pages; None when one of them is missing."""
+    """Return what of each revision binds, from all its pages; None when one of them is missing.
+
+    Pages come by a watch one after the other, so a new revision is incomplete for a moment.
+    """
     found: dict[int, list[Sequence[Any]]] = {}
     missing: dict[int, int] = {}
     for obj in revisions:

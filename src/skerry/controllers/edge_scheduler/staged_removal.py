@@ -4,6 +4,15 @@ An EdgePlacement with a Rollout may ask for it by an annotation; then it has a f
 deleted, and guards let it go, the placement translator cuts a revision of nothing, and the Rollout
 brings that everywhere as any other. The finalizer goes when nothing is what everybody has who can
 be reached; then the slices go with the placement, and the mailboxes of all others are emptied.
+
+    the placement            annotated    Rollout    its finalizer
+    is there                 yes          yes        put on
+    is there                 no, or no Rollout       taken off
+    is being deleted         yes          yes        stays until a revision of nothing is stable
+    is being deleted         no, or no Rollout       taken off: everything goes at once
+
+The finalizer is put on ahead because one cannot be added to an object that is being deleted. A
+person who loses patience takes the annotation off; then nothing here holds the placement any more.
 """
 
 from __future__ import annotations

@@ -2,6 +2,21 @@
 
 Others write parts of the same status, so only our fields and conditions are replaced and a change
 in between is a Conflict.
+
+Statuses follow slices. They have a queue of their own, are enqueued in batches, and wait while any
+slice is to be written, up to some seconds: a label of a Location that touches a thousand placements
+would else make two thousand writes race, and nobody waits for a status but people and those who
+write other parts of it. What is written is what the last reconcile found, not what its slices hold
+by now: a reconcile that fails has enqueued the status all the same.
+
+    result                                  Scheduled
+    errors                                  False, InvalidSelector; counts stay as they were
+    nothing matches                         False, NoLocationMatches
+    a chosen Location's selector is broken  False, InvalidInstanceSelector; the others are placed
+    grants refuse all of them               False, NotGranted
+    no SyncTarget at any of them            False, NoInstances
+    fewer than the strategy wants           False, TooFewLocations
+    else                                    True, DestinationsChosen
 """
 
 from __future__ import annotations
@@ -50,6 +65,7 @@ class StatusObserver:
         self._quiet = quiet
 
     async def observe(self, ref: ObjectRef) -> ObservedStatus | None:
+        """Return None before the first result, whose plan enqueues the status again."""
         await self._quiet()
         placement, result = self._placement(ref), self._result(ref)
         if placement is None or result is None or is_being_deleted(placement):

@@ -3,6 +3,13 @@
 The loops have queues of their own because they differ in urgency: a mailbox that is missing keeps
 an edge out, a heartbeat that is late makes one look dead, and numbers may wait. All three are
 enqueued by the same Workspaces and SyncTargets, which are therefore watched once.
+
+    mailbox-controller              by SyncTarget: its Workspace, the mark and the APIBinding
+    mailbox-controller-heartbeats   by mailbox: the time and the duration of the Lease in it
+    mailbox-controller-standings    by mailbox: what its SyncerConfig reports
+
+Of an edge nothing is remembered but when its numbers were passed on (``PassedOn``): after a restart
+some are passed on sooner than they would have been. Everything else is compared with what is there.
 """
 
 from __future__ import annotations
@@ -36,7 +43,7 @@ from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.workqueue import WorkQueue
 
-# The first mailbox controller's own default.
+# The first mailbox controller's own default. A mailbox is few requests, and they come seldom.
 WORKERS = 4
 _HEARTBEATS = Selection(fields=f"metadata.name={HEARTBEAT_LEASE}")
 
@@ -87,6 +94,7 @@ class MailboxController:
         return base.controller(NAME, reconciler, self.queue, self._informers(), workers)
 
     def _heartbeat_loop(self) -> Controller[relay.MailboxContent, relay.Heartbeat] | None:
+        """Return the loop for heartbeats; None where Leases of all workspaces cannot be seen."""
         base, everywhere = self._views.base, self._views.everywhere
         if everywhere is None:
             return None
@@ -135,11 +143,15 @@ class MailboxController:
         return [self._targets, self._workspaces, self._bindings]
 
     def _mailbox_name(self, content: str) -> str:
+        """Return the mailbox with that content, for the log; empty where it has gone meanwhile."""
         found = self._workspaces.index.by(BY_CONTENT, content)
         return str(found[0]["metadata"]["name"]) if found else ""
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled.
+
+        The loops wait for their informers by themselves; it is waited here for the log line alone.
+        """
         for informer in self._informers():
             await informer.wait_synced()
         _log.info("Informers synced", v=2)

@@ -19,7 +19,8 @@ from skerry.controllers.mailbox.observe import Observed
 from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, Plan, Target
 
-# A binding that refers elsewhere is in nobody's view, so no event tells that it has gone.
+# A binding that refers elsewhere is in nobody's view, so no event tells that it has gone. It is
+# asked for soon, as an edge waits for the right one; not at once, as its finalizers take a moment.
 _LOOK_AGAIN_SECONDS = 0.2
 
 
@@ -69,6 +70,7 @@ def _bound(observed: Observed, actions: list[Action]) -> Plan:
 
 
 def _same_reference(binding: Object, observed: Observed) -> bool:
+    # By path or by cluster: whoever bound it by hand may have named the provider in either way.
     reference = (binding.get("spec") or {}).get("reference") or {}
     export = reference.get("export") or {}
     paths = (observed.provider.path, observed.provider.cluster)

@@ -4,6 +4,13 @@ SyncTargets change with every heartbeat, on which no mailbox depends: of their c
 going and being deleted count. Bindings are found by the logical cluster they are in, Workspaces by
 the one they stand for, so that no event takes longer with a larger fleet. What the caches keep of
 each object is what is read here and in ``observe``, a few hundred bytes.
+
+    SyncTarget: comes, goes, or is being deleted   its mailbox, by cluster and UID
+    Workspace: any change                          the mailbox that its name says it is
+    APIBinding ``bind-edge``: any change           the mailbox whose content its cluster is
+
+Nothing is lost where one comes before the other. A binding that is seen before its Workspace finds
+no mailbox; the event of the Workspace follows, and both are read then.
 """
 
 from __future__ import annotations
@@ -59,7 +66,10 @@ def _lean(metadata: dict[str, Any], *annotations: str) -> Object:
 
 
 def enqueue_on_sync_target(add: Callable[[Mailbox], None]) -> Handler:
-    """Enqueue on every change but the heartbeat's, which no mailbox depends on."""
+    """Enqueue on every change but the heartbeat's, which no mailbox depends on.
+
+    One that was deleted and made anew comes as two changes, of two mailboxes: the UID is another.
+    """
 
     def handle(old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None:
@@ -86,7 +96,7 @@ def enqueue_on_workspace(add: Callable[[Mailbox], None]) -> Handler:
 
 
 def enqueue_on_binding(workspaces: Informer, add: Callable[[Mailbox], None]) -> Handler:
-    """Enqueue the mailbox whose binding changed or went."""
+    """Enqueue the mailbox whose binding changed or went, so that it is made again."""
 
     def handle(old: Object | None, new: Object | None) -> None:
         obj = new or old

@@ -1,4 +1,8 @@
-"""Carries plans out and tells of mailboxes in the words the first mailbox controller had."""
+"""Carries plans out and tells of mailboxes in the words the first mailbox controller had.
+
+Text and keys are constant, so what searches for those lines finds them. Only what changed something
+has one: what existed already, or was gone, has none.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,7 @@ class MailboxExecutor(Executor):
         self._workers: WeakKeyDictionary[asyncio.Task[object], int] = WeakKeyDictionary()
 
     async def execute(self, plan: Plan) -> list[Outcome]:
+        """Carry out a plan and log what was done; a plan that fails half way has no line of it."""
         outcomes = await super().execute(plan)
         for outcome in outcomes:
             self._log_outcome(outcome)

@@ -58,6 +58,7 @@ class Observer:
         self._bindings = bindings
 
     async def observe(self, mailbox: Mailbox) -> Observed:
+        """Return what there is; the binding only where it can be there and is wanted."""
         key = Key(self._provider.cluster, "", mailbox.workspace)
         workspace = self._workspaces.index.get(key)
         name = self._sync_target(mailbox)
@@ -75,7 +76,11 @@ class Observer:
         return None
 
     async def _still_there(self, mailbox: Mailbox, workspace: Object) -> str | None:
-        """Ask the server for a SyncTarget that no cache has, before its mailbox goes for it."""
+        """Ask the server for a SyncTarget that no cache has, before its mailbox goes for it.
+
+        Any other failure is raised: no answer is no absence, and the key is tried again. One of
+        the same name and another UID is another edge, which has a mailbox of its own.
+        """
         annotations = workspace["metadata"].get("annotations") or {}
         name = annotations.get(SYNC_TARGET_NAME)
         client = self._client.for_cluster(mailbox.cluster)

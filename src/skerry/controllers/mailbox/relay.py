@@ -5,6 +5,18 @@ How long the Lease lasts goes along in an annotation, where it is not the usual 
 A large fleet has hundreds of heartbeats a second, and most of such a small write is the request
 around it. The hub takes heartbeats in by bursts; what follows from one burst is sent together,
 where the hub takes batches.
+
+Renewals come more often than anybody needs them in the SyncTarget. With a spacing of ten seconds:
+
+    the SyncTarget says   the Lease was renewed   comes to
+    nothing               12:00:00                12:00:00 is written
+    12:00:00              12:00:03                looked at again in seven seconds
+    12:00:00              12:00:12                12:00:12 is written
+    12:00:12              12:00:12                nothing
+
+The key is looked at again by the clock because the Lease may not be renewed once more: what was
+held back is then the last that was heard of the edge, and has to arrive as well. Nothing is kept
+between two looks, so a restart, or a write whose answer is lost, costs one write at most.
 """
 
 from __future__ import annotations
@@ -101,6 +113,10 @@ class HeartbeatObserver:
         self._sync_targets = sync_targets
 
     async def observe(self, content: MailboxContent) -> Heartbeat | None:
+        """Return None while one of the three is missing; each of them coming is an event.
+
+        But for a SyncTarget that is seen last: the next renewal finds it, seconds later.
+        """
         lease = self._leases.index.get(Key(content.cluster, HEARTBEAT_NAMESPACE, HEARTBEAT_LEASE))
         if lease is None:
             return None

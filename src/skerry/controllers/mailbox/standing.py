@@ -3,6 +3,11 @@
 Those who own an edge look at its SyncTarget and cannot see into mailboxes. What is held and what is
 refused there is passed on at once, and announced. Numbers change with every object: those that one
 change comes to are passed on as they come, those of lasting churn now and then.
+
+So conditions and numbers differ in two ways. A condition that changes is written at once, with the
+version that was seen, as the list of conditions is replaced whole and others write into it. Numbers
+alone are written without one, and wait for their turn (``PassedOn``). What waits is not kept: when
+the turn has come, what is reported then is passed on.
 """
 
 from __future__ import annotations
@@ -125,6 +130,7 @@ class StandingObserver:
         self._due = due
 
     async def observe(self, content: MailboxContent) -> Standing | None:
+        """Return None while there is no report, or no SyncTarget that it is of."""
         config = self._configs.index.get(Key(content.cluster, "", SYNCER_CONFIG_NAME))
         found = None if config is None else reported(config)
         target = self._sync_target(content)

@@ -30,4 +30,25 @@ is a Namespace that holds one. Where an inventory workspace enforces its grants,
 that none of them covers, whatever slices say; a copy that none covers any more is neither changed
 nor removed until a person has confirmed its removal. The work done for a change is proportional to
 the change.
+
+The way of one ConfigMap whose content has changed, placed at three edges:
+
+    a watch shows it           ``events``: the record is put; one row is marked at three mailboxes
+    a mailbox is taken         ``observe``: the row says "update", so the copy is read afresh
+    the plan has one Update    ``decide``: the content, on the version that was read
+    the write is answered      ``executor``: the row is done, unless it was marked again meanwhile
+    the copy comes back        the row is marked once more, says "none", and is done
+
+Nothing here is kept on disk, and nothing has to be. A process that starts reads every watch from
+its beginning, marks each row that is or should be in a mailbox, and finds most of them right. One
+that died between two writes of a plan leaves rows that differ, and they are what the next one
+finds. A write whose answer was lost leaves its row marked: it is evaluated again, as "none" or not.
+
+The loops have queues of their own, so that a report never keeps a copy waiting:
+
+    placement-translator             a mailbox: its copies and its SyncerConfig
+    placement-translator-status      a placement: problems, ``ConflictFree``, the book of objects
+    placement-translator-consent     an inventory workspace: what is held object by object
+    placement-translator-revisions   a placement with a Rollout: whether a revision is to be cut
+    placement-translator-history     a placement: DecisionRecords about its objects
 """

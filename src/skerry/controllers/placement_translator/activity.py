@@ -1,6 +1,17 @@
 """Placements with a Rollout, and how busy what they send is.
 
 Without a Rollout there is nothing to keep: a change of any other placement costs one look.
+
+With the usual ``quiet: 10s`` and ``longest: 2m`` a cut is due
+
+    after one change at 0 s                    at 10 s
+    after changes at 0, 4 and 9 s              at 19 s: one revision of three commands
+    with a change every five seconds           at 120 s: what is never quiet is cut all the same
+
+The queue keeps the earliest time that a key was added for. So a cut that was put off is looked at
+too soon, finds that it has to wait (``wait``), and is enqueued for the rest. Times are monotonic
+and in memory; a process that starts takes each Rollout that it finds for a change, and cuts nothing
+where that comes to the revision that is there.
 """
 
 from __future__ import annotations

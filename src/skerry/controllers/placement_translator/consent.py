@@ -4,6 +4,16 @@ Nothing is kept until there is a first LocationGrant or LocationConsent: then th
 of workspaces, and Locations with the SyncTargets that are their instances. While those have not
 been read, rows of mailboxes whose inventory has grants are pending. Each change returns what it
 concerns; nothing here marks or enqueues.
+
+Grants are read twice, by the edge scheduler and here, and independently. Where they are enforced,
+the scheduler lets no destination into a slice that is not granted; here each object is asked about,
+by the rules of the grants that admit its workspace at a Location. So a slice that
+somebody edits by hand brings nothing to an edge that its owner has not granted, and a grant for
+ConfigMaps lets no Secret pass.
+
+What is asked is asked of rows, thousands at a time, and mostly with the same answer: hence
+``_rules``, which any change of an input clears as a whole. To clear less would be to know which of
+its keys a label of a workspace reaches, and the cache is filled anew by the rows that are touched.
 """
 
 from __future__ import annotations
@@ -73,6 +83,7 @@ class GrantedPlaces:
         return known
 
     def _found(self, source: str, location: ObjectRef, mailbox: Mailbox) -> tuple[Rule, ...]:
+        """Return the rules; none where the mailbox's SyncTarget is no instance of the Location."""
         number = self._inventory.location_number(location)
         if number is None:
             return ()
@@ -179,6 +190,7 @@ class GrantedPlaces:
         return self._index.location_put(self._inventory.put_location(new), old, new)
 
     def _concerned(self, touched: Iterable[Touched]) -> list[Concerned]:
+        """Return what was touched by name, and let every rule be found anew."""
         found = list(touched)
         self._rules.clear()
         return [

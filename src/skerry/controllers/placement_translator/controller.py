@@ -188,12 +188,13 @@ class PlacementTranslator:
             inputs.grants.add_handler(handlers.grant_changed)
             inputs.consents.add_handler(handlers.consent_changed)
             inputs.consents.add_handler(self._consent_changed)
-
+        # Where the export offers no Rollouts, every destination has what its workspace has now.
         if inputs.rollouts is not None and inputs.revisions is not None:
             inputs.rollouts.add_handler(handlers.rollout_changed)
             inputs.revisions.add_handler(handlers.revision_changed)
 
     def _consent_changed(self, old: Object | None, new: Object | None) -> None:
+        """Enqueue the report: it may be there for the first time, or have a confirmation."""
         about = new or old
         if about is not None:
             self.consent_queue.add(cluster_of(about))
@@ -321,6 +322,7 @@ class PlacementTranslator:
         )
 
     def _patience(self) -> Patience:
+        """Have reports wait until rows of their mailboxes are evaluated, for a while (``held``)."""
         return Patience(
             self.tables.dirty.is_settled,
             lambda key: self.consent_queue.add_after(key, _REPORT_SECONDS),

@@ -18,6 +18,12 @@ Numbers grow and are never given twice, also not after the newest revision was d
 still name it keep the next number above it (``least``). A page that was written counts at once
 (``_take``), before it comes back by a watch; else two cuts in quick succession would want the same
 number, and the second would be refused as a conflict that is none.
+
+    what is sent now                          written
+    what the newest revision has              nothing, unless a person asked for it under a name
+    what an older one has, all pages there    that it was cut again: a note on its first page
+    anything else                             new contents, then the pages of a manifest
+    feeds that were not read to the end       nothing; it is looked at again in a second
 """
 
 from __future__ import annotations
@@ -211,6 +217,8 @@ def decide_cut(observed: ObservedCut) -> CutPlan:
     cluster, numbered = observed.placement.cluster, observed.numbered
     asked = observed.settle.asked if observed.settle.manual else ""
     if numbered.existing is not None:
+        # By a note and not by a copy of it under a new number: what is known of the revision, that
+        # it was Good or Bad, is known of this content.
         target = Target(PLACEMENT_REVISIONS, numbered.existing.name, cluster=cluster)
         notes = {"metadata": {"annotations": cut_annotations(numbered.sequence, asked)}}
         patch = Patch(target, notes, "CutAgain", retry_on_conflict=True)

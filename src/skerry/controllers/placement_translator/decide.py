@@ -1,4 +1,14 @@
-"""What to do in a mailbox: make, change or remove what is not as it should be."""
+"""What to do in a mailbox: make, change or remove what is not as it should be.
+
+Rows were derived from caches, and what is changed was read afresh after that. So a row may be out
+of date by now, in one of three ways, and none of them is written over:
+
+    the live copy is as desired already     nothing: somebody was faster, or our answer was lost
+    it records another owner than the row   nothing: its event is on its way and marks the row
+    there is no live copy any more          it is created; one that exists by then is an outcome
+
+A removal needs no fresh copy. It names the UID: an object made anew under the name is kept.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +47,8 @@ CHANGED = "Changed"
 ADOPTED = "Adopted"
 NOT_PLACED = "NotPlacedAnyMore"
 
+# Definitions, namespaces, objects, as they are made (0 to 2); objects, namespaces, definitions, as
+# they are removed (4 to 6). Between them (3) the first status of a SyncerConfig that was made.
 _PHASES = 7
 
 
@@ -141,6 +153,7 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
 
 
 def _config_actions(target: Target, spec: Object, note: str, live: Object | None) -> list[Action]:
+    """Return what makes a SyncerConfig say *spec* and *note*; what else is in it stays."""
     if live is not None:
         if live.get("spec") == spec and noted(live) == note:
             return []

@@ -160,6 +160,9 @@ class EventHandlers(RevisionEvents):
     def slice_changed(self, old: Object | None, new: Object | None) -> None:
         """Take where a placement goes, from all of its slices together.
 
+        A placement that has lost all of them keeps its destinations until there are others, or
+        until it is gone itself: a slice that somebody deleted by hand empties no mailbox.
+
         Both owners are asked, should a slice have changed hands; one page alone says nothing about
         who is missing from it.
         """
@@ -221,6 +224,7 @@ class EventHandlers(RevisionEvents):
                 self.mark(mailbox, items)
 
     def consent_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a LocationConsent: one that enforces does so without any grant, too."""
         self._use_grants()
         self._mark_concerned(self._consent.consent_changed(old, new))
 
@@ -278,6 +282,7 @@ class EventHandlers(RevisionEvents):
             self._mark_mailbox(mailbox, now)
 
     def _follow(self, cluster: ClusterName) -> None:
+        """Follow the kinds of a workspace once more; each caller leaves it once (``_leave``)."""
         self._workspaces.follow(cluster)
         self._retype(cluster)
 
@@ -315,6 +320,7 @@ class EventHandlers(RevisionEvents):
             self._dirty.incomplete(types_scope(cluster))
 
     def _retyped(self, cluster: ClusterName, kinds: frozenset[GroupResource]) -> None:
+        """Mark what a change of kinds touches: as a source everything, as a mailbox these kinds."""
         self._route.put_candidates(cluster)
         self._settle()
         for placement in self._route.in_cluster(cluster):
@@ -331,6 +337,7 @@ class EventHandlers(RevisionEvents):
             self._retype(cluster)
 
     def schema_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take an APIResourceSchema, which workspaces share by binding; seldom, and to all."""
         if old is None or new is None or old["spec"] != new["spec"]:
             self.retype_all()
 
@@ -426,6 +433,7 @@ class EventHandlers(RevisionEvents):
     def _source_changed(
         self, records: Records, about: Record, old: Record | None, new: Record | None
     ) -> None:
+        """Mark what a source makes differ, and note that its placements send something else."""
         cluster, item = about.cluster, records.ref(about)
         if self._activities:
             self._touch_sending(cluster, item, old, new)
@@ -453,6 +461,7 @@ class EventHandlers(RevisionEvents):
     def _cluster_scoped_changed(
         self, cluster: ClusterName, item: ObjectRef, new: Record | None
     ) -> None:
+        """Take the labels of an object in no namespace, which decide what selects it."""
         labels = new.labels if new is not None and new.is_source else None
         self._route.put_candidate(cluster, item, labels)
         self._settle()
@@ -463,6 +472,7 @@ class EventHandlers(RevisionEvents):
             self._mark_item(cluster, item)
 
     def config_changed(self, old: Object | None, new: Object | None) -> None:
+        """Have a SyncerConfig compared that somebody has changed; its status is the syncer's."""
         about = new or old
         if about is None or (old is not None and new is not None and _says(old) == _says(new)):
             return

@@ -1,4 +1,23 @@
-"""Writing to mailboxes: phase by phase, and one bad object never blocks the others."""
+"""Writing to mailboxes: phase by phase, and one bad object never blocks the others.
+
+A plan is for all dirty rows of a mailbox. Each row is done by itself, when its action went well,
+and a later try evaluates only those that are left:
+
+    what came of a write              its row                      its placements
+    written, or it was so already     done                         a refusal of before is dropped
+    refused for what it is (422, ..)  stays dirty: back-off        problem ``Refused``
+    its kind is not served there yet  parked until it is           nothing
+    lost a race, or the hub failed    stays dirty: back-off        nothing
+    no answer                         stays dirty: back-off        nothing
+
+The back-off is the mailbox's, not the row's. A change of any of its rows, which enqueues the
+mailbox, therefore tries a refused one again too; that costs a request and may well be what mends
+it.
+
+Phases run one after the other, whatever failed in the one before: most objects need nothing of what
+failed. Those that do are refused by the hub, for want of the namespace or the type, which passes
+and is reported to no placement.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +51,7 @@ from skerry.runtime.transport import TransportError
 REFUSED = "Refused"
 # What a server gives as its cause when it takes nothing into a namespace that is going away.
 _TERMINATING = "NamespaceTerminating"
-# Writes in flight for one mailbox; many mailboxes are written to at once.
+# Writes in flight for one mailbox; many mailboxes are written to at once, and share the hub.
 _SIDE_BY_SIDE = 8
 
 _WORDS = {Create: "Created", Update: "Updated", Delete: "Deleted"}
@@ -103,6 +122,7 @@ class MailboxExecutor(Executor):
             self._dirty.mark(mailbox, [CONFIG])
 
     async def _act(self, plan: Plan) -> list[Outcome]:
+        """Try every action of a plan, but for those of an object of which one failed before."""
         outcomes: list[Outcome] = []
         failures: list[ApiError | TransportError] = []
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
@@ -198,6 +218,10 @@ class MailboxExecutor(Executor):
             self._problems.complete(mailbox, self._route.destination.having(mailbox))
 
     def _park(self, plan: MailboxPlan, item: ObjectRef, scope: Scope) -> None:
+        """Take a row off the dirty ones until *scope* has been read, which may be by now.
+
+        It is done first: parking marks the row anew where the scope is complete already.
+        """
         self._follow(scope)
         self._dirty.done(plan.mailbox, item, plan.numbers[item])
         self._dirty.park(plan.mailbox, item, scope)
@@ -205,6 +229,7 @@ class MailboxExecutor(Executor):
     # -- what became of actions --------------------------------------------------------------
 
     def _succeeded(self, plan: Plan, outcome: Outcome) -> None:
+        """Be done with the row of an action that went well, and log what it changed."""
         target = target_of(outcome.action)
         mailbox, item = self._mailboxes.at(target.cluster), _item(target)
         if mailbox is None:
@@ -232,7 +257,12 @@ class MailboxExecutor(Executor):
             )
 
     def _accept(self, mailbox: Mailbox, item: ObjectRef, outcome: Outcome) -> None:
-        """Note what the server made of a copy, if it did not keep it as it was sent."""
+        """Note what the server made of a copy, if it did not keep it as it was sent.
+
+        Defaults and mutating admission do that. Without the note the copy would differ from what
+        is desired for ever, and be written each time that it is looked at. The note is of this
+        process: the next one writes such a copy once, and learns it by the answer.
+        """
         key = (mailbox, item)
         self._accepted.pop(key, None)
         action, answer = outcome.action, outcome.object

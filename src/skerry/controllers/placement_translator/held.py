@@ -3,6 +3,20 @@
 The half of an inventory workspace's LocationConsent that is about single objects. It is taken in
 the same two steps as the edge scheduler's half: the id goes from the object first, the copies
 after that. See ``logic.fleet.placement.consent_record``.
+
+The way of one copy whose grant was narrowed::
+
+    difference   a copy is there and no grant covers it: it stays, and the row says ``held``
+    put          its group's id is another now; the report is enqueued
+    decide       the LocationConsent lists the group, with that id and how many objects it has
+    (a person)   writes the id into the annotation
+    decide       the id fits a group: one write takes it out and notes the confirmation
+    release      that write was answered: the elements are released, and their rows marked
+    difference   released: the row says "delete", and later ``gone``, which ends the release
+
+Released is in memory alone. Whoever leads next holds again what has not gone by then, under the id
+of what is left. A release ends, too, when the object is granted again: should that grant go, the
+copy is held once more.
 """
 
 from __future__ import annotations
@@ -71,7 +85,7 @@ class HeldObjects:
         self._report(changed | self.refusals.replace(element, refusal))
 
     def _drop(self, mailbox: Mailbox, item: ObjectRef, *, released: bool = False) -> None:
-        """Drop an object from the report: it is granted, or nobody wants it.
+        """Drop an object from the report: it is granted, or nobody wants it, or it may go.
 
         *released*: a confirmation for it stays good, as it is still not granted.
         """
@@ -193,6 +207,11 @@ class HoldsObserver:
         self._patience = patience
 
     async def observe(self, cluster: ClusterName) -> ObservedHolds | None:
+        """Return None while the report would be too short, or has nowhere to be written.
+
+        A list of half the rows would have other ids than one of all of them, and a confirmation
+        that a person has just given would fit nothing.
+        """
         if self._patience.waits(cluster):
             return None  # what has not been evaluated yet is not granted for that
         record = self._consents.index.get(Key(cluster, "", LOCATION_CONSENT_NAME))
@@ -289,6 +308,7 @@ class HoldsExecutor(Executor):
         self._acts = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
+        """Carry out a plan; one that fails releases nothing, and is decided on anew."""
         outcomes = await super().execute(plan)
         if isinstance(plan, HoldsPlan) and plan.releases and self._acts:
             self._state.release(plan.releases)

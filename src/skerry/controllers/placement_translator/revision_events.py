@@ -1,4 +1,18 @@
-"""What Rollouts, revisions and contents change in the tables, and which rows they touch."""
+"""What Rollouts, revisions and contents change in the tables, and which rows they touch.
+
+A destination with a revision is sent what that revision says, and nothing that the workspace has
+now. So a changed object touches no row of such a destination; it makes the placement busy, and when
+that has been quiet another revision is cut. What does touch rows is the number in a slice, which
+the edge scheduler writes, and what that number stands for, which comes by watches of its own:
+
+    a slice names a revision that is known       the rows in which it differs from the one before
+    it names one that has not been read yet      all rows that may be its; they wait for it
+    the manifest comes                           the rows of its items, where it is assigned
+    an item's content is not known here          its row waits, and the content is read
+    the content is read, or is not there         the rows that wait for it
+
+A page that is seen again changes no row: revisions are immutable, but for their verdict and notes.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +38,12 @@ class RevisionEvents(Marking):
     """The handlers of what revisions are made of."""
 
     def _put_slices(self, placement: ObjectRef, pieces: list[Object]) -> None:
+        """Take destinations and their revisions together: both are of the same slices."""
         self._route.put_destinations(placement, destinations_of(pieces))
         self._put_revisions(placement, revisions_of(pieces))
 
     def rollout_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take when a placement's revisions are to be cut; without a Rollout none are."""
         about = new or old
         if about is None:
             return
@@ -38,6 +54,7 @@ class RevisionEvents(Marking):
         self._activities.put(placement, settle)
 
     def revision_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take a page; with the last of its pages a manifest is known, and those who wait go on."""
         about = new or old
         if about is None:
             return

@@ -4,6 +4,11 @@
 another controller begins with; the condition ``ConflictFree`` says whether nobody else has the same
 names. What is withheld because somebody has is not on its way either. One line stands for one
 object, however many destinations it concerns; of conditions, what does not fit is counted.
+
+Problems are of rows, so they are found anew by evaluating all rows after a restart. Until that is
+done for every mailbox of a placement its status is left as it is: a report of the first few rows
+would take back what is still so, and announce it a second time. Three writers share the status
+here too: the scheduler writes first, and a change in between is a Conflict.
 """
 
 from __future__ import annotations
@@ -97,6 +102,7 @@ class PlacementProblems:
             self._put(key, ())
 
     def _put(self, key: tuple[str, _Row], found: tuple[PlacementProblem, ...]) -> None:
+        """Replace what one row says; enqueues whom it spoke of before, and whom it does now."""
         old = self._reported.get(key, ())
         if old == found:
             return
@@ -149,6 +155,7 @@ class StatusObserver:
         self._mailboxes = mailboxes
 
     async def observe(self, name: ObjectRef) -> StatusObserved | None:
+        """Return None too early: the scheduler's fields coming, and the last row, enqueue it."""
         placement = self._placements.index.get(Key(name.cluster, "", name.name))
         # The scheduler writes first what the rest of the status must have.
         if placement is None or "specGeneration" not in (placement.get("status") or {}):

@@ -2,6 +2,16 @@
 
 What there is, is listed from the server, not from caches: a content that was named a moment ago
 must not go because the name has not come back yet.
+
+Contents are listed before the revisions that name them. One that is written in between is not in
+the list, and one that is named in between is found to be named; the other order would have a
+content in hand that an older list does not name. A content goes only when two sweeps have found it
+unnamed, an hour apart: a cut that failed between contents and manifest has that long to be tried
+again. What was found before is in memory: after a restart, or when somebody else has led, that hour
+begins again.
+
+Numbers that are in use are read from caches, which lag by a moment. What a slice has just begun to
+name is, unless it is a return to an old one, among the newest ten of its placement, which stay.
 """
 
 from __future__ import annotations
@@ -103,7 +113,10 @@ class Sweeper:
             await self._listing.clock.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> None:
-        """Remove what may go now."""
+        """Remove what may go now; each object as it was listed, by UID.
+
+        The first failure ends the sweep. What is left is found by the next one.
+        """
         contents = {
             (cluster_of(each), each["metadata"]["name"]): each["metadata"]["uid"]
             for each in (await self._listing.list(REVISION_CONTENTS, _METADATA)).items

@@ -24,4 +24,15 @@ changed; ``watches`` knows which kinds there are and what has been read of them;
 destinations of placements with a Rollout. ``leases`` is the timer by which Leases lapse,
 ``projections`` what is kept of watched objects, ``names`` how summaries are called, ``controller``
 the wiring. What is watched is watched once for all who read it: ``feed``.
+
+The way of one report, a Deployment that has become healthy at one edge of a thousand:
+
+    the syncer writes the copy's status   the watch shows the copy; what is kept of it is a report
+    the tables settle                     one summary and one placement are touched
+    their keys are enqueued               now, or when their pace allows: half a second, a second
+    the summary is observed               all reports until then are in its tally, added up already
+    it is written, if it differs          its own event enqueues it once more, and finds it equal
+
+Tables are in memory and filled from watches. A process that starts has all of them to fill before
+it says anything about a kind; what was written before stays until then, as it was.
 """

@@ -1,4 +1,19 @@
-"""Wiring."""
+"""Wiring: one feed fills the tables, and four loops write what follows from them.
+
+    summarizer              a summary, by its key                at most twice a second each
+    summarizer-sources      an object of a workspace             at most twice a second each
+    summarizer-placements   a placement: its status              at most once a second each
+    summarizer-verdicts     a placement with a Rollout           at most twice a second each
+    summarizer-kinds        a logical cluster: what it serves    the feed's own (``feed``)
+
+Between a signal of the feed and a queue there is a ``Pace``: it enqueues a key now, or when enough
+time has passed since the key was observed last. Nothing is counted or lost by that. A key is in the
+queue once, and what it stands for is read from the tables when its turn comes.
+
+A key whose observation finds something unread is parked in the feed with the name of its queue, and
+comes back through one signal for all queues (``_enqueue_parked``); whoever shares the feed and does
+not know the name passes over it.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +60,7 @@ from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.pace import Pace
 from skerry.runtime.workqueue import WorkQueue
 
+# Of summaries and of sources; a write each, to a hub that may be far away.
 WORKERS = 8
 # A status that others write, too, and that every report may change the counts of.
 _PLACEMENT_SECONDS = 1.0
@@ -108,7 +124,10 @@ class Summarizer:
         self._verdicts = self._judging_loop(edge, informers) if views.has_rollouts else None
 
     def _subscribe(self) -> None:
-        """Have enqueued, each at its pace, what the feed says has changed."""
+        """Have enqueued, each at its pace, what the feed says has changed.
+
+        Before any informer has read anything, since a signal keeps nothing for those who come late.
+        """
         self.feed.summaries.subscribe(self._pace.enqueue)
         self.feed.sources.subscribe(self._source_pace.enqueue)
         self.feed.placed.subscribe(self._placement_pace.enqueue)
@@ -154,6 +173,7 @@ class Summarizer:
     def _source_loop(
         self, writer: Client, informers: Sequence[Informer], workers: int
     ) -> Controller[ObjectRef, ObservedSource]:
+        """Return the loop that reads with the hub's client, and writes with *writer* alone."""
         hub = self._hub
         observer = SourceObserver(self.inputs, self.watches, hub.client, self._source_pace)
         return hub.controller(
@@ -169,7 +189,10 @@ class Summarizer:
         )
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; may be run again, as leadership comes and goes.
+
+        The tables stay and go on being filled meanwhile: most watches need no leader (``feed``).
+        """
         _log.info("starting controller", v=0)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.feed.run())
@@ -182,6 +205,7 @@ class Summarizer:
                 tasks.create_task(self._hub.recorder.run())
 
     def _enqueue_parked(self, parked: Parked) -> None:
+        """Enqueue a key that waited for something to be read, which it has been by now."""
         if parked.queue == SUMMARIES:
             self._pace.enqueue(Key(*parked.key))
         elif parked.queue == SOURCES:

@@ -3,6 +3,22 @@
 A logical cluster has a role: it is a workload's workspace (it has an EdgePlacement), a mailbox, or
 neither. What an object is depends on the role of its cluster: a source, a copy, or nothing. Roles
 come and go, so when one changes every object of the cluster is taken in anew.
+
+    the cluster has                       an object in it is
+    no placement, and is no mailbox       nothing; it is kept in its informer, should that change
+    a placement                           a source, unless it is the system's own
+    a mailbox's Workspace                 a copy, if it has a report; placements there do not count
+
+An object is dropped in the role in which it was put, before the cluster gets another one: after
+that nobody would find the row. Hence ``_drop_all`` before a role is lost.
+
+Whoever writes tables settles them at the end (``_settle``): they note what was put, and work out
+once what follows. So a batch that touches a summary a hundred times enqueues it once. Order of
+events does not matter: a Lease, a SyncerConfig or a copy may come before the mailbox that it is of.
+What cannot be put yet is remembered by its cluster and put when the cluster gets its role.
+
+Deleted objects are gone from the tables with their event, but a summary goes only when its
+workspace was read as a whole (``observe``): tables that are being filled lack things, too.
 """
 
 from __future__ import annotations
@@ -65,7 +81,7 @@ class Follower(Protocol):
         """Take that a mailbox has an object no longer."""
 
     def settled(self, settled: Settled) -> None:
-        """Take what a batch changed in the tables."""
+        """Take what a batch changed in the tables, before keys are enqueued for it."""
 
     def placement_put(self, placement: ObjectRef, obj: Object | None) -> None:
         """Take in an EdgePlacement; None: it is gone."""
@@ -169,7 +185,11 @@ class SummaryInputs:
         self._settle()
 
     def mailbox_changed(self, old: Object | None, new: Object | None) -> None:
-        """Take in a workspace of the provider, if it is a mailbox."""
+        """Take in a workspace of the provider, if it is a mailbox.
+
+        One that is not initialized has no cluster yet, and one that gets another counts as gone
+        and made anew. What was said of its cluster before anybody knew whose it is, counts now.
+        """
         obj = new or old
         mailbox = None if obj is None else mailbox_named(obj["metadata"]["name"])
         if mailbox is None:
@@ -232,7 +252,10 @@ class SummaryInputs:
         self._settle()
 
     def summary_changed(self, old: Object | None, new: Object | None) -> None:
-        """Enqueue a summary that somebody, perhaps we, wrote or deleted."""
+        """Enqueue a summary that somebody, perhaps we, wrote or deleted.
+
+        One that was edited by hand is written over at its next turn, and one deleted made again.
+        """
         obj = new or old
         if obj is not None:
             self._enqueue_summary(key_of(obj))
@@ -282,6 +305,7 @@ class SummaryInputs:
             self.tables.noted.put(uid, noted)
 
     def _put_placement(self, placement: ObjectRef, obj: Object) -> None:
+        """Take in who a placement is and what it asks for; the first makes its cluster a source."""
         asks = reported_state(obj.get("spec") or {})
         self.owners[placement] = Owner(obj["metadata"].get("uid", ""), asks)
         placements = self._placements.setdefault(placement.cluster, set())
@@ -310,11 +334,13 @@ class SummaryInputs:
         self.tables.placements.put(placement, selection(what))
 
     def _read_slices(self, placement: ObjectRef) -> None:
+        """Take in where a placement goes by all of its slices: one alone says nothing of others."""
         slices = self._slices.by(BY_PLACEMENT, placement)
         found = [destination for each in slices for destination in destinations_in(each)]
         self.tables.set_destinations(placement, found)
 
     def _role_changed(self, cluster: ClusterName) -> None:
+        """Take in what a cluster has in its new role, and have what it serves read anew."""
         for kind, obj in list(self._objects(cluster)):
             self._put(kind, obj)
         self._enqueue_cluster(cluster)

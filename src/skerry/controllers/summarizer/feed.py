@@ -59,7 +59,10 @@ K = TypeVar("K")
 
 
 class Signal(Generic[K]):
-    """Hands keys on to whoever asked for them."""
+    """Hands keys on to whoever asked for them, and keeps none.
+
+    So whoever is to get all of them subscribes before any informer has read anything.
+    """
 
     def __init__(self) -> None:
         self._subscribers: list[Callable[[K], None]] = []

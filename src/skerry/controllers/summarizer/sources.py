@@ -11,6 +11,11 @@ there (``reported_replicas``), where the workspace has the kind.
 
 Edges are untrusted, and so is the status that comes of what they report: a workspace may refuse it.
 That is said in an Event on the object, once, and holds up nothing else.
+
+The object is read from the server before it is written: what is kept of a source in memory is its
+labels and a digest of its status, and an Update needs all of it. So a source costs a read for each
+observation with aggregation, and for a single destination only when the digests differ. A change
+in between is a Conflict, and the next try reads again.
 """
 
 from __future__ import annotations

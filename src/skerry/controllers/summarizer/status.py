@@ -2,6 +2,10 @@
 
 Others write parts of the same status, so only our fields and conditions are replaced and a change
 in between is a Conflict.
+
+Events are announced with the write, when it has succeeded: one that lost a Conflict is decided on
+again, from the conditions that are there then, and announces what has changed since those. A
+restart announces nothing by itself, for what was said last is in the status and not in memory.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def by_revision(obj: Object) -> tuple[tuple[str, str, int], ...]:
 
 @dataclass(slots=True)
 class _Slot:
-    """A slot as its slice shows it."""
+    """A slot as its slice shows it; one that has no revision yet has 0."""
 
     uid: str
     location: str
@@ -148,7 +148,10 @@ class Judge:
     # -- events --------------------------------------------------------------------------------
 
     def rollout_changed(self, old: Object | None, new: Object | None) -> None:
-        """Take in a Rollout; one that is gone is judged no more."""
+        """Take in a Rollout; one that is gone is judged no more.
+
+        Our own writes come back here as well, and are no reason to judge again.
+        """
         obj = new or old
         if obj is None:
             return
@@ -224,6 +227,7 @@ class Judge:
         """Take nothing: slices say where a placement goes."""
 
     def _dirty(self, uid: str, among: Iterable[ObjectRef] | None = None) -> None:
+        """Have one edge weighed anew for the placements judged there, or for some of them."""
         for ref in sorted(self._at.get(uid, ())):
             if among is None or ref in among:
                 self._courts[ref].dirty.add(uid)
@@ -266,6 +270,7 @@ class Judge:
         )
 
     def _turn(self, court: _Court, rollout: Object, status: Object) -> None:
+        """Take what the Rollout is at. Another spec may judge otherwise: every edge is weighed."""
         metadata = rollout["metadata"]
         generation = metadata.get("uid", ""), int(metadata.get("generation") or 0)
         if generation != court.generation:

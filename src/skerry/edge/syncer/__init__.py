@@ -18,6 +18,16 @@ the hub reach pods, where the edge's owner wants that). ``session`` puts it all 
 long as both sides stay who they are; ``syncer`` elects one session per edge. It dials out to both
 sides; nothing dials in.
 
+The life of one ConfigMap, and what a process that dies after each line leaves to the next one:
+
+    the mailbox shows it     nothing; the next list shows it again
+    the intent is flushed    a record without a UID: the edge is asked, whatever its watch shows
+    the edge has applied it  the same record, and an object that names our field manager: ours
+    the record has the UID   if that was not flushed yet, one more apply of the same content
+    its status goes back     nothing of that is recorded: both sides are compared anew
+    the mailbox lacks it     the record; it is proposed to the deletion budget once more
+    the edge has deleted it  the record, which is forgotten when the edge no longer shows the object
+
 Invariants:
 
 * Nothing is deleted at the edge unless the journal says that we placed it, its absence is believed

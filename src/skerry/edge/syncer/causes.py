@@ -8,6 +8,23 @@ worst there is, one line, once per run of the container, and seldom.
 
 What the edge does not let us read is left out, with the missing rule named once in our log: then
 the status alone says how things are, as it does of kinds without pods.
+
+The status write-back is the one that asks, object by object (``of``). An answer is made of what is
+here already and waits for nothing. What is missing is begun instead, a watch or the reading of a
+line; when it is there ``changed`` has the object asked about again. So a Deployment whose pods
+crash is asked about four times as a rule:
+
+    its status turns bad      None: leave the mark alone; the watches of its namespace begin
+    they have been read       "CrashLoopBackOff: exit code 1"; the last line is asked for
+    the line has been read    "CrashLoopBackOff: exit code 1: no such database"
+    its status is good again  "": the mark goes; half a minute later the watches end
+
+Who belongs to whom goes by UID, because names come again: Events and pods are about UIDs, a pod's
+controlling owner is what was placed or a ReplicaSet, and the ReplicaSet's is the Deployment
+(``_parents``). An object that was deleted and made anew is followed anew, and what is still being
+read for the old one is dropped.
+
+All of this is of one session and in memory only; the mark on the copy is the only trace it leaves.
 """
 
 from __future__ import annotations
@@ -67,7 +84,11 @@ _log = Logger("syncer-causes")
 
 @dataclass(slots=True)
 class _Place:
-    """The watches of one namespace; of the whole edge where that is empty."""
+    """The watches of one namespace; of the whole edge where that is empty.
+
+    It lives from the first object that needs it until some time after the last. ``refs`` are the
+    objects that need it now.
+    """
 
     namespace: str
     # None: the edge does not let us, or not yet.
@@ -84,7 +105,11 @@ class _Place:
         return [part for part in (self.pods, self.sets, self.events) if part is not None]
 
     def synced(self) -> bool:
-        """Tell whether all that may be read has been."""
+        """Tell whether all that may be read has been.
+
+        What the edge refuses is not waited for: with nothing allowed this is soon true, and the
+        cause is what the status says alone.
+        """
         return self.begun and all(part.synced.is_set() for part in self.informers())
 
 
@@ -113,7 +138,8 @@ class Causes:
         self._places: dict[str, _Place] = {}
         # Parents of ReplicaSets, by UID.
         self._parents: dict[str, str] = {}
-        # When logs of a namespace were last forbidden, and what our log says of what is.
+        # When logs of a namespace were last forbidden, when the hub last refused a cause (None:
+        # never), and which missing rules our log has named already.
         self._denied: dict[str, float] = {}
         self._refused_at: float | None = None
         self._said: set[str] = set()
@@ -134,7 +160,9 @@ class Causes:
     def of(self, ref: ObjectRef, copy: Object, live: Object | None) -> str | None:
         """Return why *ref* is not well, as its mark is to say it; None leaves the mark alone.
 
-        *copy* is the mailbox's object, *live* the row of ``present`` if it is ours.
+        *copy* is the mailbox's object, *live* the row of ``present`` if it is ours. Empty: it is
+        well, or nothing at the edge tells a cause; a mark that is there goes. None: the cause is
+        not known yet, or the hub does not take any.
         """
         if self.unwelcome:
             return None
@@ -169,7 +197,7 @@ class Causes:
         _log.warning("causes are not reported: the hub does not take them", error=why)
 
     def forget(self, ref: ObjectRef) -> None:
-        """Take it that *ref* is well, or gone."""
+        """Take it that *ref* is well, or gone; watches that nobody else needs end later."""
         followed = self._followed.pop(ref, None)
         if followed is None:
             return
@@ -184,6 +212,11 @@ class Causes:
     # What is known.
 
     def _seen(self, ref: ObjectRef, followed: _Followed, live: Object, reported: str) -> Seen:
+        """Gather what the watches show around one object, by indexes: no list is passed over.
+
+        A Deployment's pods and Events are also those of its ReplicaSets, old ones included. A Pod
+        that was placed by itself is its own pod, read from the row that the write-back has.
+        """
         place, creators = followed.place, [followed.uid]
         if place.sets is not None and ref.resource == "deployments":
             owned = place.sets.index.by("owner", followed.uid)
@@ -201,6 +234,7 @@ class Causes:
     # Watching.
 
     def _follow(self, ref: ObjectRef, live: Object) -> _Followed:
+        """Return what is known of an object that is not well; one of another UID begins anew."""
         uid = str(live["metadata"].get("uid", ""))
         followed = self._followed.get(ref)
         if followed is not None and followed.uid == uid:
@@ -214,7 +248,11 @@ class Causes:
         return followed
 
     def _place(self, namespace: str) -> _Place:
-        """Return the watches that cover *namespace*, begun if need be."""
+        """Return the watches that cover *namespace*, begun if need be.
+
+        Beyond so many namespaces one watch of the whole edge is begun and covers all further ones;
+        those that have watches of their own keep them until they need none.
+        """
         found = self._places.get(namespace) or self._places.get("")
         if found is None:
             if len(self._places) >= MAX_NAMESPACES:
@@ -277,6 +315,11 @@ class Causes:
         return self._factory.informer(gvr, selection, transform=transform, packed=True)
 
     async def _end_later(self, place: _Place) -> None:
+        """End the watches of a place unless somebody needs them again by then.
+
+        ``_parents`` is cleared with the last place only. What is left over until then misleads
+        nobody, since UIDs are never given again.
+        """
         await self._edge.clock.sleep(_LINGER_SECONDS)
         place.ending = False
         if place.refs or self._places.get(place.namespace) is not place:
@@ -290,6 +333,7 @@ class Causes:
     # Handlers.
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> None:
+        # A pod that was fine and is fine is no news, and that is what nearly every change is.
         if any(pod is not None and not is_fine(pod) for pod in (old, new)):
             self._touch(_owner(new or old or {}))
 
@@ -305,7 +349,7 @@ class Causes:
 
     def _warned(self, old: Object | None, new: Object | None) -> None:
         if new is None:
-            return
+            return  # Events end after an hour, which says nothing about what they were about
         about = str(new["about"])
         place = self._places.get(new["metadata"].get("namespace", "")) or self._places.get("")
         pod = None if place is None or place.pods is None else place.pods.index.first("uid", about)
@@ -321,6 +365,10 @@ class Causes:
     # Logs.
 
     def _ask(self, ref: ObjectRef, followed: _Followed, line: LogLine) -> None:
+        """Have a line read, unless one is being read for this object already.
+
+        An empty line is an answer too: what cannot be read is not asked for again for this run.
+        """
         if followed.reading or self._tasks is None:
             return
         if self._is_denied(line.namespace):
@@ -342,6 +390,10 @@ class Causes:
             self.changed.send(ref)
 
     async def _last_line(self, line: LogLine) -> str:
+        """Return the last line that a run of a container wrote; empty where that is not to be had.
+
+        Asked past ``Client``, which reads objects: a log is plain text.
+        """
         path = self._edge.path(PODS, line.namespace, line.pod, "log")
         query = {
             "container": line.container,
@@ -380,7 +432,11 @@ _LOGS = GroupResource("", "pods/log")
 
 
 def _is_unwell(ref: ObjectRef, copy: Object, live: Object) -> bool:
-    """Tell whether the edge's state is such that its pods are to be asked."""
+    """Tell whether the edge's state is such that its pods are to be asked.
+
+    The spec is the copy's, because rows of ``present`` have none. No status yet is no trouble yet.
+    A Job that has pods counts as healthy, whether or not these get on, so its numbers decide.
+    """
     status = live.get("status")
     if not isinstance(status, Mapping) or not status:
         return False

@@ -12,6 +12,13 @@ one that is not. A journal that says nothing of it is taken to have been full up
 An approval is good for exactly the objects that were shown, by identity: the same names placed
 anew and missing again are another question. It is remembered until the last of them is gone. What
 was let go is not asked about again while a watch still shows it.
+
+Two hundred objects are at the edge, and by the default budget half of them may go:
+
+    90 are missing from a list        110 of 200 would remain: allowed, and deleted
+    20 more within ten minutes        90 of 200 would remain: held, all 20
+    the window has passed             90 of 110 would remain: allowed, 20 being less than 55
+    or a person approves them         these 20 go, and count no longer against what comes
 """
 
 from __future__ import annotations

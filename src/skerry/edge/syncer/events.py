@@ -80,6 +80,7 @@ class EventHandlers:
     # The mailbox.
 
     def mailbox_changed(self, ref: ObjectRef, old: Object | None, new: Object | None) -> None:
+        """Propose what the mailbox has dropped, and enqueue what is, or was, sent down."""
         s = self._s
         if new is None and s.records.was_placed(ref) and s.trust.trusted:
             s.budget.propose((ref,))
@@ -103,6 +104,7 @@ class EventHandlers:
         self._accept_if_harmless()
 
     def config_changed(self) -> None:
+        """Follow the scope that is now; what fell out of it is proposed, all of it at once."""
         s = self._s
         self._agree()
         self._follow()
@@ -135,6 +137,11 @@ class EventHandlers:
         self._report()
 
     def trust_changed(self) -> None:
+        """Go on with a store that is trusted again.
+
+        A second store within one session ends it: what was read is then of both, and nobody can
+        say which of them an absence is from.
+        """
         trust = self._s.trust
         if self._answering_store and trust.current != self._answering_store:
             self._is_mixed = True
@@ -159,6 +166,7 @@ class EventHandlers:
             s.down.add(ref)  # a record was lost: reported as an object nobody answers for
 
     def edge_types_changed(self) -> None:
+        """Enqueue what waited for its type to be served; nothing else hangs on that."""
         troubled = list(self._s.outcomes.troubled.items())
         self._enqueue(ref for ref, outcome in troubled if outcome.state == "Waiting")
         self._upsync.adjust()

@@ -1,4 +1,10 @@
-"""What a syncer counts beyond what every controller counts."""
+"""What a syncer counts beyond what every controller counts.
+
+Gauges say how things stand now and are set by whoever keeps that; counters are of this process and
+begin at zero with it. Both outlive sessions: a session that ends leaves its last numbers, and the
+next one writes over that of a state when it first counts something in it. ``held`` and
+``identity_changed`` are set when a report is made (``reporting``), and not when they change.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,7 @@ class SyncerMetrics:
     def __init__(self, runtime: RuntimeMetrics | None = None) -> None:
         self.runtime = runtime or RuntimeMetrics()
         kept = self.runtime.registry
+        # By the word of ``SyncOutcome.state``; what is Gone is not counted.
         self.objects = Gauge(
             "skerry_syncer_objects", "Objects that go down, by state.", ["state"], registry=kept
         )
@@ -27,6 +34,7 @@ class SyncerMetrics:
             "1 while the hub answers from a store we do not know.",
             registry=kept,
         )
+        # Either a status with its marks (``status``) or marks alone (``mark``): one for each write.
         self.returned = Counter(
             "skerry_syncer_returned_total",
             "Statuses and marks written in the mailbox.",

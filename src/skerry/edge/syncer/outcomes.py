@@ -1,4 +1,15 @@
-"""How things stand with every object, and what that comes to."""
+"""How things stand with every object, and what that comes to.
+
+The executors of downsync and upsync write here, one outcome for each object, the last one. The
+status write-back marks copies by it, ``reporting`` makes conditions of it, and events of the edge
+look here for whom they concern: a kind that is served now enqueues what waited for it.
+
+Nothing of it is kept on disk. When a session begins, everything that is recorded as placed is
+enqueued and gets its outcome anew; until then the counts are too small, and nothing is in trouble.
+
+Counts are kept up with each change, because they are read for every report: ten thousand objects
+are never passed over to say how many of them are well.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +26,10 @@ _TROUBLED = ("Failed", "Held", "Waiting")
 
 
 class Outcomes:
-    """The last outcome of each object; those in trouble are listed."""
+    """The last outcome of each object; those in trouble are listed.
+
+    What is Gone is not kept, so memory follows what is at the edge or is to be there.
+    """
 
     def __init__(self, metrics: SyncerMetrics) -> None:
         self.changed = Signal[[]]()
@@ -32,7 +46,7 @@ class Outcomes:
 
     @property
     def wanted(self) -> int:
-        """How many objects are to be at the edge."""
+        """How many objects are to be at the edge: those of any outcome that are not to go."""
         return len(self._all) - self._leaving
 
     @property
@@ -41,7 +55,7 @@ class Outcomes:
         return self._counts.get("Failed", 0)
 
     def set(self, ref: ObjectRef, outcome: SyncOutcome) -> None:
-        """Take the newest outcome of *ref*."""
+        """Take the newest outcome of *ref*; the same one again is no change and sends nothing."""
         before = self._all.pop(ref, GONE)
         if outcome.state != "Gone":
             self._all[ref] = outcome

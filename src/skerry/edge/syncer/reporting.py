@@ -1,6 +1,16 @@
 """How things stand, written on the SyncerConfig: when it changed, and now and then anyway.
 
 Not a controller of a queue: there is one key, and it is due by the clock as well as by changes.
+
+Reads what the other parts keep (outcomes, causes, the deletion budget, whose store answers, the
+disk) and writes the status of one SyncerConfig, the main one. Where there is none, nothing can be
+reported: the next round tries again.
+
+What is written is a difference to the object in the cache, and to what was reported last. Our own
+write comes back over the watch and causes one more round, which has to find nothing new: a field
+that never compares equal would be written for ever, once a second. A hub of an earlier version
+drops fields that it does not know, so compared with the object alone they would be such fields. A
+report that failed leaves ``_reported`` as it was; its numbers are written by the next one.
 """
 
 from __future__ import annotations
@@ -49,7 +59,7 @@ class Reporting:
         self._changed.set()
 
     def standing(self) -> Standing:
-        """Return how things stand now."""
+        """Return how things stand now; sets the gauges that are made of the same facts."""
         s = self._s
         held = s.budget.verdict
         question = s.trust.question(s.settings.name)
@@ -72,6 +82,7 @@ class Reporting:
         )
 
     def _held(self) -> HeldDeletions | None:
+        """Return what waits for a person: all of it by number, the first of it by name."""
         budget = self._s.budget
         if budget.verdict.allowed:
             return None
@@ -80,7 +91,12 @@ class Reporting:
         return HeldDeletions(budget.verdict.held, budget.verdict.name, names, owners)
 
     async def run(self) -> None:
-        """Report until cancelled."""
+        """Report until cancelled.
+
+        With a *beat* everything is written that the object in the cache lacks, and the time. That
+        is due once per interval, whether or not anything changed; a beat that the hub did not take
+        is due again at once, after the time in which changes are gathered.
+        """
         clock = self._s.hub.clock
         interval = max(_MIN_SECONDS, _INTERVALS * self._s.settings.heartbeat_seconds)
         reported = -interval
@@ -88,6 +104,7 @@ class Reporting:
             due = reported + interval - clock.monotonic()
             changed = await self._wait(due)
             await clock.sleep(_GATHER_SECONDS)
+            # Before the state is read: what changes while it is written is another change.
             self._changed.clear()
             beat = not changed or clock.monotonic() - reported >= interval
             if await self._write(beat=beat) and beat:

@@ -78,7 +78,7 @@ class Session:
         *beside* runs for as long as the session does.
         """
         self._beside = beside
-        self._over = asyncio.Event()
+        self._over = asyncio.Event()  # ends the session: a side is another one than it was
         self._hub_watches = MultiplexedWatches(hub, ids)
         hub_factory = InformerFactory(
             hub, ids=ids, metrics=metrics.runtime, source=self._hub_watches
@@ -119,6 +119,7 @@ class Session:
         self._events = EventHandlers(
             self.state, self._upsync, report=self._reporting.changed, end=self._over.set
         )
+        # Once every part exists, for a handler of one uses the others.
         self._events.connect()
         if isinstance(hub.transport, WitnessTransport):
             hub.transport.report_to(trust.saw_header)
@@ -127,6 +128,9 @@ class Session:
         """Work until cancelled, or until one side turns out not to be the one it was.
 
         What the caches hold then is of a history that has ended: only fresh ones will do.
+
+        Which object is looked at first does not matter: a key whose type has not been read yet
+        finds that in its evidence and deletes nothing, so no controller waits for the watches.
         """
         state = self.state
         self._events.start()
@@ -156,7 +160,12 @@ class Session:
         return self._edge_witness.answers
 
     async def _reported(self) -> None:
-        """Wait until the hub has heard how what is here fares now."""
+        """Wait until the hub has heard how what is here fares now.
+
+        In the order in which work comes about: what is read enqueues keys of downsync, and what
+        downsync finds enqueues keys of the write-back. The caller sets the limit; a queue that is
+        added to all the time would never be idle.
+        """
         s = self.state
         await s.config.informer.wait_synced()
         await s.mailbox.wait_synced()

@@ -1,6 +1,17 @@
 """The controller that tells the mailbox how its objects fare: statuses and marks.
 
 Bursts are gathered (``return_seconds``) so that they become one write.
+
+Reads the mailbox's copy, the edge's object, the record and the last outcome of one object; writes
+annotations and the status of the copy, never its content. It keeps no memory of what it wrote: what
+the copy shows is compared each time, so a write that was lost is made again, and one that arrived
+although its answer did not is found to be there.
+
+The edge's object counts only where the record says that it is ours. One of the same name that was
+there before us has a status too, which is not that of the copy.
+
+Order of events does not matter. A status that is older than the edge's newest is written over when
+the watch shows the newer one, which enqueues the key again.
 """
 
 from __future__ import annotations
@@ -24,7 +35,11 @@ class WritebackObserver:
         self._s = state
 
     async def observe(self, ref: ObjectRef) -> WritebackObserved | None:
-        """Return what is to be compared; None for what the mailbox does not send down."""
+        """Return what is to be compared; None for what the mailbox does not send down.
+
+        Asks no server. The watch of the edge may lag: then the status is written with the next
+        event. Looking for causes is begun here, for what is not well, and ended.
+        """
         s = self._s
         copy = s.mailbox.get(ref)
         gvr = s.mailbox.followed(ref.group_resource)
@@ -40,13 +55,19 @@ class WritebackObserver:
             live=live,
             record=record,
             outcome=s.outcomes.get(ref),
+            # Until the hub's types are known, as if it were apart, as nearly every status is.
             has_status=s.hub_types.has_status(gvr, unknown=True),
             cause=s.causes.of(ref, copy, live if ours else None),
         )
 
 
 class WritebackExecutor(Executor):
-    """Writes in the mailbox, and counts what it wrote."""
+    """Writes in the mailbox, and counts what it wrote.
+
+    It does not raise for what another try would not mend; what it raises is retried by the queue.
+    A hub of an earlier version refuses marks with a cause: then none is written for some minutes,
+    and the next try is made without.
+    """
 
     def __init__(self, state: SyncerState, *, dry_run: bool = False) -> None:
         super().__init__(
@@ -77,6 +98,7 @@ class WritebackExecutor(Executor):
 
 
 def _has_cause(plan: Plan) -> bool:
+    """Tell whether a plan writes a cause as a mark of its own, not together with a status."""
     return any(
         CAUSE in action.patch["metadata"]["annotations"]
         for action in plan

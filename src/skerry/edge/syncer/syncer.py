@@ -1,4 +1,13 @@
-"""A syncer as a whole: elected at its edge, working in sessions until it is stopped."""
+"""A syncer as a whole: elected at its edge, working in sessions until it is stopped.
+
+The Lease of the election is at the edge and not at the hub: what two syncers must not both write is
+the edge, and an edge goes on while its hub is away. It is another Lease than that of ``heartbeat``,
+which is in the mailbox and is about the edge.
+
+Leadership may come and go in one process, and sessions within a leadership; the journal outlives
+both. A process that stands by has the journal open and writes nothing to it. When a leadership ends
+the journal is flushed, so that what the edge has answered is on disk and not only the intents.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +68,12 @@ class Syncer:
                 terms=self._terms,
                 metrics=self._metrics.runtime,
             )
+            # A new candidate each time: what the last one knew of the Lease is out of date.
             await election.run(self._lead)
             _log.warning("no longer this edge's syncer; standing by")
 
     async def _lead(self) -> None:
+        """Run one session after the other until cancelled, which is how a leadership ends."""
         try:
             while True:
                 self.session = Session(

@@ -3,6 +3,14 @@
 The hub opens a stream for every session that somebody has there: a log, a command, a forwarded
 port. What it asks for is checked anew and then asked of the edge cluster with the syncer's own
 credentials there, which bound it a second time. Bytes are passed on as they are.
+
+So there are three who can refuse: the hub, which knows who asks; ``read_opening`` here, which lets
+nothing through but pods and what runs in them; and the edge's RBAC. A hub that was taken over gets
+as far as the second and the third allow, and no credential of anybody travels either way.
+
+The tunnel runs beside the session and shares nothing with it. It is lost with its connection, and
+with it every session in it: nothing is resumed, as a terminal has nothing to resume. A session that
+nobody reads makes its sender wait by its window (``wire.tunnel``) and delays no other.
 """
 
 from __future__ import annotations
@@ -60,7 +68,11 @@ class EdgeTunnel:
         self._connected = metrics.tunnel_connected
 
     async def run(self) -> None:
-        """Keep the tunnel up until cancelled."""
+        """Keep the tunnel up until cancelled.
+
+        Failures are counted since the last tunnel that was opened, so one that lasted an hour is
+        dialled again within seconds. A hub that offers none answers, too, and that counts as one.
+        """
         failures = 0
         while True:
             try:
@@ -109,6 +121,7 @@ class EdgeTunnel:
             pass
 
     async def _answered(self, stream: TunnelStream, opening: Opening) -> None:
+        """Pass on a plain answer, such as a log, which may be followed for hours."""
         async with self._edge.stream(
             opening.method, opening.path, opening.query, opening.headers
         ) as answer:
@@ -119,6 +132,10 @@ class EdgeTunnel:
         await _ended(stream)
 
     async def _upgraded(self, stream: TunnelStream, opening: Opening) -> None:
+        """Pass on a connection that is handed over, in both directions until the edge ends it.
+
+        What the edge cluster refuses is an answer like any other, head and body.
+        """
         async with self._edge.upgraded(
             opening.upgrade, opening.path, opening.query, opening.headers, opening.method
         ) as line:
@@ -136,6 +153,8 @@ class EdgeTunnel:
 
 
 async def _heard(tunnel: Tunnel, line: Upgraded) -> str:
+    """Take what the hub sends until there is no more, or nothing for too long; return why."""
+
     async def read() -> bytes:
         async with asyncio.timeout(_SILENT_SECONDS):
             return await line.read()

@@ -12,6 +12,16 @@ A report is written in two steps, the object and then its status, as any API has
 the first is flushed before the second, so that a report whose edge object goes is taken down again
 by whoever comes next. A Namespace that the mailbox lacks is made once, on the second try: the
 refusal alone does not tell a missing namespace from a missing type.
+
+Three steps for one object, then, each with its key enqueued again:
+
+    observed                    written in the mailbox         the record then
+    no record                   the report, without status     content, UID of the report
+    record, status differs      the status                     the same, with the status
+    gone, type read to the end  the deletion, by that UID      none
+
+An answer that is lost between the first write and its record costs nothing but the same write
+again: a report is applied, and is recognized by its mark as ours to apply (``is_report``).
 """
 
 from __future__ import annotations
@@ -54,7 +64,11 @@ class UpsyncWatches:
         self._watches: dict[_Watched, Informer] = {}
 
     def adjust(self) -> None:
-        """Watch exactly what the present rules and types call for."""
+        """Watch exactly what the present rules and types call for.
+
+        Everything that was brought up is enqueued: of what is not watched any more nobody else
+        would notice that its report has to go.
+        """
         wanted = set(self._wanted())
         for watched in [known for known in self._watches if known not in wanted]:
             self._factory.stop(self._watches.pop(watched))
@@ -67,7 +81,10 @@ class UpsyncWatches:
         return {gvr for gvr, _ in self._watches}
 
     def find(self, ref: ObjectRef) -> tuple[GroupVersionResource | None, Informer | None]:
-        """Return the type of *ref* as the edge serves it, and the watch that shows it."""
+        """Return the type of *ref* as the edge serves it, and the watch that shows it.
+
+        Without a watch nothing is known of the object: its absence is none.
+        """
         info = self._s.edge_types.preferred().get(ref.group_resource)
         if info is None:
             return None, None
@@ -167,7 +184,11 @@ class UpsyncObserver:
         self.missing_namespaces: set[str] = set()
 
     async def observe(self, ref: ObjectRef) -> UpsyncObserved | None:
-        """Return everything ``upsync`` needs; None before it can be known."""
+        """Return everything ``upsync`` needs; None before it can be known.
+
+        The edge is never asked, only its watches. The mailbox is asked once, before the first write
+        under a name, as its reports are not followed and the name may be somebody else's.
+        """
         s = self._s
         record = s.records.upsynced(ref)
         gvr, informer = self._watches.find(ref)
@@ -252,7 +273,11 @@ class UpsyncExecutor(Executor):
         return outcomes
 
     def _lacks_namespace(self, ref: ObjectRef, error: ApiError) -> bool:
-        """Tell whether the Namespace may be what the mailbox lacks, and nobody has made it yet."""
+        """Tell whether the Namespace may be what the mailbox lacks, and nobody has made it yet.
+
+        The second refusal in a row is for another reason: the name is taken out, the failure counts
+        as one, and a later try begins from the front.
+        """
         if not isinstance(error, NotFound) or not ref.namespace or self._dry_run:
             return False
         if ref.namespace in self._missing_namespaces:

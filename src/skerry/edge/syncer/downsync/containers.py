@@ -5,6 +5,9 @@ nothing but what we placed and are to delete as well, what belongs to that (has 
 every namespace is born with. So the deletion budget, which counts objects, counts all of them.
 What we may not look at counts as somebody else's; the rights that are printed for an edge cover
 what is placed and not more, so that is how it often ends.
+
+The edge is asked and no cache: what is looked for is what we do not watch. Between the answer and
+the deletion somebody may create one more object, as with any ``kubectl delete namespace``.
 """
 
 from __future__ import annotations

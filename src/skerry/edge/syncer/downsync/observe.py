@@ -6,6 +6,10 @@ Then the watch, once it has read the place completely. A record that is only an 
 exception: the apply may have reached the edge and its answer not us, and a watch that lags would
 have us believe that nothing is there. Then, as before the watch is complete, the edge is asked.
 
+    the answer to our last write   until the watch shows that write, for some time at most
+    the watch                      once it has read the place, and no answer is overdue
+    the edge itself                else; and where an intent is recorded and the watch shows nothing
+
 Nothing is asked about objects that do not concern us: neither placed by us nor wanted within the
 scope. We may have no right to read them.
 """

@@ -9,6 +9,17 @@ exchanges it for a certificate once its hub can issue one.
 What the hub refuses is shown to people once, loudly, and tried again at growing intervals, with
 what the kubeconfig then holds: somebody may have put a new bootstrap credential there. Nothing is
 deleted at an edge because its hub refuses it.
+
+    what there is                         gate   what is tried
+    a bootstrap credential                shut   to redeem it
+    a token of the previous version       open   to exchange it, where the hub issues certificates
+    a certificate                         open   nothing, until two thirds of its life are over
+    a certificate that is due             open   to renew it
+    one that had lapsed when we began     shut   to renew it
+    one that the hub refuses              shut   to redeem a new credential, then to renew it
+
+Requests of this module do not pass the gate, or nobody could ever open it. A certificate that
+lapses while it is in use shuts nothing by itself, as the edge's clock may be wrong: the hub says.
 """
 
 from __future__ import annotations
@@ -39,11 +50,13 @@ from skerry.logic.fleet.syncing.certificates import (
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.transport import TransportError
 
+# For lines that fail and hubs that refuse. Who waits for approval watches the request instead.
 _BACKOFF = Backoff(min_seconds=2.0, max_seconds=600.0, jitter=0.5)
 # How long a wait goes on without reading the clock: it does not run while a machine sleeps.
 _CLOCK_SECONDS = 3600.0
 # Between two questions whether the hub still accepts us: a bad line loses connections all the time.
 _SUSPICIONS = Backoff(min_seconds=1.0, max_seconds=60.0)
+# A suspicion so long after the last one is examined at once, like a first one.
 _FORGIVEN_SECONDS = 600.0
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILURES = (ApiError, TransportError, OSError, ValueError, NoKey, RequestRefused)
@@ -144,6 +157,12 @@ class HubCredential:
         account.forget()
 
     async def _pause(self, failures: int) -> None:
+        """Wait until there may be something to do.
+
+        With a certificate that is until it is due, or until something speaks against it. Such
+        suspicions are examined at growing intervals: a line that drops connections all day is no
+        reason to ask the hub all day.
+        """
         if failures:
             await self._clock.sleep(_BACKOFF.seconds(failures, self._ids))
         elif not self._in_use:
@@ -248,6 +267,7 @@ class HubCredential:
             self._enrolment.drop_certificate()
 
     def _adopt(self) -> None:
+        """Come with the certificate that is kept now; what spoke against the last is forgotten."""
         identity = self._enrolment.identity
         self._enrolment.use()
         self._not_after = validity_of(identity.certificate.encode()).not_after

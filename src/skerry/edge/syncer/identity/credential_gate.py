@@ -55,7 +55,7 @@ class CredentialGate(WrappedTransport):
         self._open.set()
 
     def shut(self) -> None:
-        """Let everybody wait who comes; requests under way go on."""
+        """Let everybody wait who comes; requests and watches under way go on."""
         self._open.clear()
 
     async def request(
@@ -99,5 +99,9 @@ class CredentialGate(WrappedTransport):
             raise
 
     def _judge(self, path: str, status: int) -> None:
+        """Take an answer for a sign that the certificate is not accepted, if it is one.
+
+        A 403 elsewhere may be a missing rule, of an edge that is known well.
+        """
         if status == _UNAUTHORIZED or (status == _FORBIDDEN and path.endswith(_EVERYDAY)):
             self.suspect()

@@ -2,6 +2,17 @@
 
 ``Enrolment`` holds the identity of one edge as the store keeps it, and the kubeconfig as it was
 last read. It knows nothing of time: ``credential`` decides when a certificate is due.
+
+A process may die after each step of ``obtain``, and what it leaves to the next is this:
+
+    the key is made             nothing; another one is made
+    it is kept as pending       that key, which is asked with again
+    the request is created      the same: the request is named after its key, and met there
+    the certificate is issued   the same: the request has it, for as long as the hub keeps it
+    certificate and key kept    an identity, and no request pending
+
+The third line is why there is a second. A bootstrap credential is spent on the first key that the
+hub has seen with it, so a key that only the dead process knew would cost a person a new one.
 """
 
 from __future__ import annotations
@@ -84,7 +95,11 @@ class HubWays:
 
 
 class Enrolment:
-    """The identity of one edge, and how it gets the next."""
+    """The identity of one edge, and how it gets the next.
+
+    Several processes may stand by for one edge and share the store. Whoever saves second is refused
+    (``Conflict``), tries again later, and finds the other's certificate by ``load``.
+    """
 
     def __init__(
         self,
@@ -122,7 +137,10 @@ class Enrolment:
         self._ways.identify(self._identified(self.identity))
 
     def drop_certificate(self) -> None:
-        """Go on without the certificate that is kept; it is no longer of use."""
+        """Go on without the certificate that is kept; it is no longer of use.
+
+        The store keeps it until the next one is saved.
+        """
         self.identity = structs.replace(self.identity, edge="", certificate="", key="")
 
     async def load(self) -> bool:
@@ -151,7 +169,11 @@ class Enrolment:
         return EXTENSION in await self._ways.fresh().extensions()
 
     async def obtain(self, way: Way, waiting: Callable[[], None]) -> None:
-        """Have a certificate by *way*, and keep it; *waiting* as of ``certificate_for``."""
+        """Have a certificate by *way*, and keep it; *waiting* as of ``certificate_for``.
+
+        This may take days. A key is given up only where the hub has decided against it, or has
+        signed another: whoever asks next makes a new one. After any other failure it is kept.
+        """
         edge = await self._edge()
         pending = await self._pending(edge, self._credential(way))
         self.asked = pending.name
@@ -212,6 +234,7 @@ class Enrolment:
         return EdgeName(mailbox, found.uid)
 
     def _credential(self, way: Way) -> str:
+        """Return what a key is kept under: another bootstrap token needs another key."""
         token = parse_bootstrap_token(self._config.token)
         return f"{way.value}:{token.id}" if way is Way.REDEEM and token else way.value
 
@@ -239,6 +262,7 @@ class Enrolment:
     async def _keep(
         self, edge: EdgeName, pending: PendingRequest, verdict: Verdict, way: Way
     ) -> None:
+        """Keep a certificate with its key, in place of all that was pending, by whatever way."""
         redeemed = way is Way.REDEEM
         validity = validity_of(verdict.certificate)
         identity = EdgeIdentity(

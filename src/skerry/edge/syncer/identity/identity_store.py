@@ -37,7 +37,10 @@ class IdentityStore(Protocol):
 
 
 class FileStore:
-    """An identity in a file that only its owner can read."""
+    """An identity in a file that only its owner can read.
+
+    Nobody else writes there, so saving never conflicts.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

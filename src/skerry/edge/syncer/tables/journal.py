@@ -8,6 +8,12 @@ is history, it is written anew beside and renamed over.
 Values are kept in memory as bytes and decoded on each read: ten thousand objects cost what their
 JSON costs. A disk that refuses (full, gone) does not stop the syncer: what could not be written
 stays pending, ``failure`` says why, and each ``flush`` tries again.
+
+    put("a", 1); flush       one line: a is 1
+    put("a", 2)              get says 2 at once, the disk still 1: so does a process that starts now
+    put("a", None); flush    one more line, which forgets a; the 2 was never written
+
+So whoever must not act before it is remembered puts, flushes, and acts then, in this order.
 """
 
 from __future__ import annotations

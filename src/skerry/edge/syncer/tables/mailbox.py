@@ -42,6 +42,12 @@ class WatchedMailbox:
         self._tasks: asyncio.TaskGroup | None = None
 
     def follow(self, types: Mapping[GroupResource, GroupVersionResource]) -> None:
+        """Watch exactly these types from now on.
+
+        One whose version is another begins anew, and is not ``synced`` until it was read. A type
+        that is no longer followed sends nothing for the objects that it had: whoever dropped it
+        knows why, and absence here is no evidence.
+        """
         for kind in [k for k, known in self._types.items() if types.get(k) != known.gvr]:
             gone = self._types.pop(kind)
             gone.informer.remove_handler(gone.handler)
@@ -51,6 +57,7 @@ class WatchedMailbox:
                 self._start(kind, gvr)
 
     def get(self, ref: ObjectRef) -> Object | None:
+        """Return an object as last heard; None means absent only where its type is ``synced``."""
         found = self._types.get(ref.group_resource)
         if found is None:
             return None
@@ -66,6 +73,7 @@ class WatchedMailbox:
         return None if found is None else found.gvr
 
     def synced(self, kind: GroupResource) -> bool:
+        """Tell whether a type is followed and was read completely in this session."""
         found = self._types.get(kind)
         return found is not None and found.informer.synced.is_set()
 
@@ -74,6 +82,7 @@ class WatchedMailbox:
             await found.informer.wait_synced()
 
     def revision(self, kind: GroupResource) -> int:
+        """Return the hub's revision up to which a type was heard; 0 for one not followed."""
         found = self._types.get(kind)
         return 0 if found is None else revision_of(found.informer.resource_version)
 

@@ -4,6 +4,10 @@ Definitions (and at a hub, bindings) are watched; a change of one is a reason to
 again, shortly after, because servers offer a new type a moment after they accept it. Where they
 may not be watched, somebody else says so (``renew``), and discovery is asked again at growing
 intervals as long as a type is missed (``suspect``) or expected (``expect``).
+
+Discovery that fails is asked again, and what was known stays known meanwhile, the types of a group
+whose aggregated server is away included: that nobody answers for a type does not mean that its
+objects are gone.
 """
 
 from __future__ import annotations

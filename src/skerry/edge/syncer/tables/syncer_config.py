@@ -1,4 +1,9 @@
-"""What the SyncerConfigs of the mailbox say together, now or when the hub was last heard."""
+"""What the SyncerConfigs of the mailbox say together, now or when the hub was last heard.
+
+Their specs are in the journal, so a syncer that starts without its hub knows what it is to do. A
+mailbox that was read and has none changes nothing of that: the scope stays what it last was, since
+the absence of a SyncerConfig is no order to take everything down (``configured`` says which it is).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +46,7 @@ class ConfigView:
         return self.informer.synced.is_set() and len(self.informer.index) > 0
 
     def main(self) -> Object | None:
-        """Return the SyncerConfig that conditions are written to."""
+        """Return the SyncerConfig that conditions are written to: ours by name, else the first."""
         found = sorted(
             self.informer.index.objects(),
             key=lambda obj: (

@@ -3,6 +3,13 @@
 A Rollout's waves are cumulative: a wave holds whom those before it held. Its status remembers the
 one that is open; those before have passed and those after it have yet to open, and who will be in
 those is decided then.
+
+    waves 1 canary, 2 half, 3 everybody; the status says: wave 2, members {0, 1, 2, 3}
+    canary passed, half open (size 4; good, bad, waiting), everybody ahead
+
+Whatever is shown here was written into objects by people or by other hubs. So texts are cut to one
+line, and conditions, rows and columns are counted off: an object of a megabyte costs a tab no more
+than any other.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ from skerry.logic.fleet.rollout.spec import Portion, read_spec
 from skerry.logic.fleet.rollout.state import state_of, verdicts_of
 from skerry.logic.fleet.rollout.view import UNDER_WAY
 
+# No object of ours has half as many conditions; a page shows no more rows and columns than these.
 _MAX_CONDITIONS: Final = 32
 _MAX_ROWS: Final = 500
 _MAX_COLUMNS: Final = 32
@@ -26,7 +34,12 @@ Key = tuple[ClusterName, str]
 
 
 class ObjectRows:
-    """Rows of all objects of a kind; ``version`` counts changes, ``changed`` those of each."""
+    """Rows of all objects of a kind; ``version`` counts changes of any of them.
+
+    ``changed`` has the version at which each object changed last. A view of one object compares
+    that, so it is not made again when another object changes; without an entry the object is gone.
+    Rows are made when an object arrives and not when somebody looks: a list shows many, often.
+    """
 
     def __init__(self, describe: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
         self._describe = describe
@@ -86,7 +99,12 @@ def rollout_shown(rollout: Object) -> dict[str, Any]:
 
 
 def waves_of(rollout: Object) -> list[dict[str, Any]]:
-    """Return the waves of a Rollout in order, with how the open one fares."""
+    """Return the waves of a Rollout in order, with how the open one fares.
+
+    Waves are numbered from 1, so without a rollout under way no wave is open and none is passed,
+    unless the last rollout was completed: then all are. Only verdicts about the present attempt
+    count; those of an earlier one would show a wave as judged that has just begun.
+    """
     spec, status = read_spec(rollout.get("spec") or {}), rollout.get("status") or {}
     state = state_of(status)
     verdicts = verdicts_of(status, state.attempt)
@@ -118,13 +136,18 @@ def waves_of(rollout: Object) -> list[dict[str, Any]]:
 
 
 def _portion(portion: Portion | None) -> str:
+    """Return how far a wave goes; only the last one has no bound."""
     if portion is None:
         return "everybody"
     return f"{portion.number}%" if portion.percent else str(portion.number)
 
 
 def query_row(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a StatusQuery as a list shows it."""
+    """Return a StatusQuery as a list shows it.
+
+    Its problem is the first condition that is False. ``rows`` counts the rows that are not shown
+    too, so a cut answer does not look like a small one.
+    """
     status = query.get("status") or {}
     wrong = [
         f"{each.get('reason')}: {each.get('message')}"
@@ -138,7 +161,10 @@ def query_row(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def query_shown(query: Object) -> dict[str, Any]:
-    """Return a StatusQuery and its answer."""
+    """Return a StatusQuery and its answer.
+
+    Rows beyond what is shown here are added to those that the answer itself left out.
+    """
     spec, status = query.get("spec") or {}, query.get("status") or {}
     rows = status.get("rows") or ()
     omitted = int(status.get("rowsOmitted") or 0) + max(0, len(rows) - _MAX_ROWS)

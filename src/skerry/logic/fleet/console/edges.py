@@ -13,6 +13,11 @@ never comes to mean an edge that arrived since. What is kept by number in arrays
 Three counters tell screens what they have to draw again. A heartbeat changes when an edge was heard
 of and nothing else; ten thousand edges send hundreds of them a second, and if each were a change,
 every screen would be drawn without end.
+
+SyncTargets, Locations and slices come from informers of their own, in any order. A slice may name
+an edge whose SyncTarget has not been read yet, or is gone: it has a number and a key, and is not
+``present``. So whoever reads ``edge`` asks for numbers that are present, and whoever shows the
+destinations of a placement is content with ``key_of``.
 """
 
 from __future__ import annotations
@@ -44,6 +49,7 @@ _STATE_OF: Final[Mapping[EdgeState, int]] = {
     "Lost": 4,
     "NotJoined": 5,
 }
+# What is known to be broken comes before what is not heard of: somebody can mend it now.
 # How far down in a list, the worst first, by state.
 _RANKS = (5, 4, 2, 0, 1, 3)
 RANK: Final[NDArray[np.uint8]] = np.array(_RANKS, np.uint8)
@@ -90,6 +96,8 @@ class EdgeIndex:
         self._edges: dict[int, Edge] = {}
         self._numbers: dict[EdgeKey, int] = {}
         self._keys: dict[int, EdgeKey] = {}
+        # Numbers that were given back. They are given again, so that arrays and bitmaps stay as
+        # small as the fleet was at its largest.
         self._free: list[int] = []
         # How many slices name a number: one that nobody does and that is no edge is given again.
         self._named: dict[int, int] = {}
@@ -125,7 +133,7 @@ class EdgeIndex:
         return BitMap.union(*self._slices.get(placement, {}).values(), _NONE)
 
     def placements_at(self, key: EdgeKey) -> list[PlacementKey]:
-        """Return the placements that lead to an edge."""
+        """Return the placements that lead to an edge, by looking at every page there is."""
         number = self._numbers.get(key)
         if number is None:
             return []
@@ -146,7 +154,11 @@ class EdgeIndex:
         return names[0][1] if names else edge.name
 
     def name_ranks(self) -> NDArray[np.int32]:
-        """Return, by number, which place an edge has among all by its workspace and name."""
+        """Return, by number, which place an edge has among all by its workspace and name.
+
+        Ranks are computed anew only after an edge got a number. One that is gone leaves a gap,
+        which changes no order.
+        """
         if self._ranks is None:
             order = sorted(self._keys, key=self._keys.__getitem__)
             self._ranks = np.zeros(len(self.states), np.int32)
@@ -201,7 +213,10 @@ class EdgeIndex:
         self._release(number)
 
     def put_location(self, obj: Mapping[str, Any]) -> None:
-        """Take a Location, new or changed: its labels are those of the edges it leads to."""
+        """Take a Location, new or changed: its labels are those of the edges it leads to.
+
+        It costs the edges that it led to or leads to now; one of all edges costs the fleet.
+        """
         location = location_of(obj)
         known = self._inventory.location_number(location.ref)
         before = () if known is None else self._inventory.destinations(known)
@@ -222,6 +237,8 @@ class EdgeIndex:
     def put_slice(self, obj: Mapping[str, Any]) -> None:
         """Take a page of a placement's destinations, new or changed."""
         cluster, name = row_key(obj)
+        # Numbers that this page alone names are given back and taken again, perhaps in another
+        # order. That is safe: an edge that is present is never given back.
         # The page may have been another placement's.
         self.remove_slice(obj)
         members = BitMap(
@@ -287,6 +304,11 @@ class EdgeIndex:
             self._relabelled(number, before, after)
 
     def _relabelled(self, number: int, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Move *number* between the sets of labels that differ; an empty set does not stay.
+
+        Filters and the keys that a page offers are read off these sets, so a value that nobody has
+        any more must not be among them.
+        """
         self.membership += 1
         for key, value in before.items():
             if after.get(key) != value:
@@ -298,6 +320,7 @@ class EdgeIndex:
                 self.by_label.setdefault(key, {}).setdefault(value, BitMap()).add(number)
 
     def _relabel(self, keys: Iterable[EdgeKey]) -> None:
+        """Compute the labels of edges anew, each once, and note those that differ."""
         for key in set(keys):
             number = self._numbers.get(key)
             edge = None if number is None else self._edges.get(number)
@@ -321,6 +344,7 @@ class EdgeIndex:
 
 
 def _is_heartbeat(old: Edge, new: Edge) -> bool:
+    """Tell whether nothing differs but when the edge was heard of."""
     return replace(old, heard=None) == replace(new, heard=None)
 
 

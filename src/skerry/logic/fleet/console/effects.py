@@ -36,6 +36,11 @@ def edge_effects(
 def _of_placement(
     change: PlacementChange, standing: frozenset[Destination]
 ) -> Iterable[tuple[EdgeKey, str]]:
+    """Yield what a change of one placement does to each edge it reaches.
+
+    Standing and removed destinations together are where it led: what is removed may already have
+    left the slices that were read. An edge that is lost is never said to be changed as well.
+    """
     added, removed = frozenset(change.destinations_added), frozenset(change.destinations_removed)
     before = _edges(standing | removed)
     after = _edges((standing - removed) | added)

@@ -8,6 +8,14 @@
 | ``placement:WORKSPACE/NAME`` | that a placement leads to |
 | ``workspace:PATH`` | of an inventory workspace |
 | anything else | with it in their name, or with a label of that key |
+
+What is one of a few (a state, a reason) is refused when it is mistyped: an empty map would look
+like good news. Anything else that is not there matches nothing: a label, a workspace, a placement.
+There a refusal would answer whether something exists that this person may not see.
+
+``!=`` is taken from the edges that are present. An edge that slices still name and that has no
+SyncTarget has no labels here, so no word about labels holds of it, not even ``!=``. Before the
+first colon, a name that is not in the table means nothing special: the whole word is looked for.
 """
 
 from __future__ import annotations
@@ -24,10 +32,14 @@ from skerry.api.refs import ClusterName
 from skerry.kit.text import shortened
 from skerry.logic.fleet.console.edges import STATES, EdgeIndex
 
+# A filter is evaluated again whenever the fleet changes, for as long as a tab shows it. Both are
+# more than anybody types.
 MAX_FILTER_LENGTH = 1024
 MAX_WORDS = 32
 _SHOWN = 64
 _STATUS = "status:"
+# The states of ``skerry fleet``, which are finer than those of the map: what is held and what is
+# refused are both degraded.
 _REASONS = ("Lost", "Held", "Refused", "Unhealthy", "Syncing", "NotJoined", "Ready")
 
 
@@ -43,7 +55,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Words, read."""
+    """Words, read. No words match every edge that may be seen."""
 
     words: Sequence[str] = ()
 
@@ -53,6 +65,7 @@ class Filter:
         """Return the edges that somebody may see and that every word holds of.
 
         *states*, by number, are what ``status:`` is about, where that is not the edge as a whole.
+        The sets of the index are of edges as a whole, so those edges are looked at one by one.
         """
         found = BitMap(sight.edges)
         for word in self.words:
@@ -95,6 +108,7 @@ def _short(text: str) -> str:
 
 
 def _holding(word: str, index: EdgeIndex, sight: Sight) -> BitMap:
+    """Return all edges that a word holds of, whoever may see them: the caller intersects."""
     name, found, value = word.partition(":")
     if found and name in _SPECIAL:
         return _SPECIAL[name](value, index, sight)
@@ -103,6 +117,7 @@ def _holding(word: str, index: EdgeIndex, sight: Sight) -> BitMap:
         return index.present - index.by_label.get(key, {}).get(value, BitMap())
     key, found, value = word.partition("=")
     if found:
+        # ``key==value`` is the same, as in the selectors of kubectl.
         return index.by_label.get(key, {}).get(value.removeprefix("="), BitMap())
     labelled = index.by_label.get(word, {}).values()
     return BitMap.union(index.named_like(word.lower()), *labelled)

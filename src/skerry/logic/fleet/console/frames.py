@@ -2,6 +2,15 @@
 
 ``docs/reference/console-protocol.md`` describes it. A frame that cannot be read is answered with a
 sentence and costs the tab nothing else; the size of a frame is limited before it gets here.
+
+The tab chooses the ``id`` of a subscription, a question or a terminal, and the hub repeats it in
+whatever is about that. An ``id`` is read before anything else, so that the refusal of a frame can
+name it. One frame is the exception to "nothing else": where its ``id`` is that of a running
+terminal, the terminal is ended with the refusal, since what was typed has a gap from there on.
+
+A terminal has flow control in both directions, and two frames exist for that alone. ``Shown`` gives
+the program room to print again. ``Typed`` is bounded by what still waits for the program, which the
+hub reports back as it is taken.
 """
 
 from __future__ import annotations
@@ -28,13 +37,18 @@ MAX_TERMINALS = 4
 MAX_TYPED_BYTES = 64 * 1024
 # Wider and higher than any screen shows letters.
 MAX_SIDE = 1000
+# Ids are repeated in every answer; this many are enough, and none of them is long.
 _MAX_ID = 2**31
+# Characters of a kind that are kept: one that nobody knows still goes to the audit log.
 _SHOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Open the subscription *id*, or replace it."""
+    """Open the subscription *id*, or replace it.
+
+    A view of the same kind that replaces another is sent as the difference to what the tab has.
+    """
 
     id: int
     kind: str
@@ -69,7 +83,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Somebody typed or pasted; or the terminal *answered* by itself what the program asked it."""
+    """Somebody typed or pasted; or the terminal *answered* by itself what the program asked it.
+
+    An answer is not use: a program that asks where the cursor is, again and again, would otherwise
+    keep the session of somebody who has left from being idle.
+    """
 
     id: int
     text: bytes
@@ -86,7 +104,11 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """So many more bytes of what a program printed are on the screen."""
+    """So many more bytes of what a program printed are on the screen.
+
+    It is a difference and not a sum, so one that is lost would leave the program less room for
+    good; a WebSocket loses none without ending.
+    """
 
     id: int
     count: int
@@ -112,7 +134,11 @@ class FrameError(BadRequest):
 
 
 def parse_frame(text: bytes) -> Frame:
-    """Return what a tab says."""
+    """Return what a tab says; raise ``FrameError`` for whatever is no frame.
+
+    Members are looked for in this order, and what else a frame has is ignored. ``run`` comes before
+    ``size``, because a frame that runs a program has both.
+    """
     try:
         frame = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -120,6 +146,7 @@ def parse_frame(text: bytes) -> Frame:
     if not isinstance(frame, dict):
         raise FrameError(f"the frame is a JSON {type(frame).__name__}: want an object")
     number = frame.get("id")
+    # Not isinstance: JSON's true is an int to Python, and would be the number 1.
     if type(number) is not int or not 0 <= number < _MAX_ID:
         raise FrameError(f"id: want a whole number from 0 to {_MAX_ID - 1}")
     if frame.get("unsub") is True:
@@ -140,6 +167,7 @@ def parse_frame(text: bytes) -> Frame:
 
 
 def _of_terminal(frame: Mapping[str, Any], number: int) -> TerminalFrame | None:
+    """Return what a frame says of a terminal; None when it has no such member."""
     if "typed" in frame:
         return Typed(number, _bytes(frame["typed"], number), frame.get("answered") is True)
     if "size" in frame:
@@ -153,6 +181,7 @@ def _of_terminal(frame: Mapping[str, Any], number: int) -> TerminalFrame | None:
 
 
 def _bytes(text: Any, number: int) -> bytes:
+    """Return what was typed. The bound is of the bytes, which base64 makes a third longer."""
     try:
         if isinstance(text, str):
             found = base64.b64decode(text, validate=True)
@@ -178,6 +207,7 @@ def _kind(frame: Mapping[str, Any], member: str, number: int) -> str:
 
 
 def _members(frame: Mapping[str, Any], member: str, number: int) -> Mapping[str, Any]:
+    """Return the object that a member is; one that is left out is empty, null is refused."""
     given = frame.get(member, {})
     if not isinstance(given, dict):
         raise FrameError(f"{member}: want an object", number)

@@ -3,6 +3,18 @@
 Histories know which placements led to an edge, which revision it was to have, to whom that was
 delivered and how it was judged there. They know nothing of heartbeats, and of placements without a
 Rollout nobody judged anything: such an edge is unknown then, and never said to have been well.
+
+Two questions are answered from one history. Where a placement led is the state that its records
+fold to. How an edge fared is the last that was recorded, up to the same record, of its slot with
+the revision it was to have:
+
+    09:00 Revised   slots 1, 2 to 7     1 and 2 under way with 7
+    09:01 Delivered slots 1, 2 of 7     still under way
+    09:05 Judged    Good, slot 1 of 7   1 good, 2 under way
+    09:07 Revised   slot 1 to 6         1 under way with 6; what was said of it with 7 stays said
+
+A checkpoint has destinations and no verdicts. For a slot that was last judged before the oldest
+record that is kept, nothing is known but that it was placed, which is ``UNKNOWN`` here.
 """
 
 from __future__ import annotations
@@ -33,14 +45,17 @@ _WORDS: Final = {
 
 
 class Then(NamedTuple):
-    """How an edge stood, and by what that is known."""
+    """How an edge stood, and by what that is known: the placement and its revision, in words."""
 
     state: int
     note: str
 
 
 def moment_given(given: Mapping[str, Any], name: str) -> datetime | None:
-    """Return the time that a member is, with its zone; None without one."""
+    """Return the time that a member is, in UTC; None when it is left out.
+
+    A time without a zone is refused: a browser and its hub need not be in the same one.
+    """
     found = given.get(name) or ""
     if not isinstance(found, str):
         raise BadRequest(f"{name}: found {type(found).__name__}, want a text")
@@ -102,7 +117,7 @@ def sentence_then(counts: Mapping[str, int], placed: int) -> str:
 
 
 def _taken(records: Sequence[Record], state: State) -> Iterable[Record]:
-    """Yield the records that led to *state*, in their order."""
+    """Yield the records that led to *state*, in their order: no verdict is from after it."""
     if state.last is None:
         return
     for each in records:
@@ -116,8 +131,10 @@ def _judged(records: Iterable[Record]) -> dict[tuple[int, int], int]:
     found: dict[tuple[int, int], int] = {}
     uid = ""
     for record in records:
+        # Slots of a namesake that was deleted are not these slots.
         if record.uid != uid:
             found, uid = {}, record.uid
+        # What is about no revision, or about a single object, judges nobody.
         if record.to is None or "object" in record.object:
             continue
         if record.change in ("Joined", "Revised"):
@@ -130,6 +147,7 @@ def _judged(records: Iterable[Record]) -> dict[tuple[int, int], int]:
         else:
             continue
         for slot in _slots(record):
+            # A delivery may be recorded after the verdict, and takes nothing back.
             if state is None:
                 found.setdefault((slot, record.to), PROGRESSING)
             else:
@@ -138,5 +156,6 @@ def _judged(records: Iterable[Record]) -> dict[tuple[int, int], int]:
 
 
 def _slots(record: Record) -> BitMap:
+    """Return whom a record is about. Newcomers may be named with their slots and without a set."""
     named = BitMap(each.slot for each in record.named if each.slot is not None)
     return named if record.slots is None else record.slots | named

@@ -8,6 +8,10 @@ was room for one, and all that are not well came before it: whoever is missing i
 name is of one that is not well, there may be more of them than there was room for, and whoever is
 missing is unknown, which is what the map shows; green by default would be a lie about exactly the
 fleet in which nearly everything is wrong.
+
+    destinations 300, named: 100, all unhealthy    the other 200 are unknown
+    destinations 300, named: 40 unhealthy, 60 well the other 200 are well
+    destinations 40,  named: 40, all unhealthy     there are no others
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ _WORSE = (0, 2, 3, 5, 4, 1)
 _SILENT = frozenset((LEASE_LAPSED, NEVER_HEARD_OF))
 # Not healthy yet, and nobody has to do anything.
 _UNDER_WAY = frozenset(("RollingOut", "Progressing"))
+# More than any controller of ours writes; others may write to an EdgePlacement's status, too.
 _MAX_CONDITIONS = 32
 
 
@@ -116,7 +121,11 @@ class PlacementIndex:
 
 
 def states_at(stages: Sequence[Stage], edges: EdgeIndex) -> NDArray[np.uint8]:
-    """Return, by number of the edge, how a placement fares there; for its destinations."""
+    """Return, by number of the edge, how a placement fares there; for its destinations.
+
+    There is a value at every number, of edges that are no destinations too: the caller looks at
+    the destinations only. Without any summary nothing is known, rather than well.
+    """
     settled = bool(stages) and all(stage.complete for stage in stages)
     states = np.full(len(edges.states), HEALTHY if settled else UNKNOWN, np.uint8)
     for edge, fared in worst_by_edge(stages).items():
@@ -138,7 +147,11 @@ def worst_by_edge(stages: Iterable[Stage]) -> dict[EdgeKey, Fared]:
 
 
 def placement_state(row: PlacementRow) -> int:
-    """Return how a placement as a whole stands."""
+    """Return how a placement as a whole stands: the worst that is certain comes first.
+
+    What is unhealthy is known to be so. Destinations that are not heard of come before readiness,
+    since a placement may be ready that part of the fleet says nothing of.
+    """
     if row.unhealthy:
         return UNHEALTHY
     if row.unknown:
@@ -169,6 +182,11 @@ def stage_of(obj: Mapping[str, Any]) -> Stage:
 
 
 def _fared(detail: Mapping[str, Any]) -> Fared:
+    """Read how an object fares at a destination that a summary names.
+
+    An edge that is silent is away whatever else its last report said. What is delivered counts as
+    well where its kind has no health to wait for.
+    """
     edge = (str(detail.get("cluster", "")), str(detail.get("syncTarget", "")))
     delivered, healthy = bool(detail.get("delivered")), str(detail.get("healthy", "Unknown"))
     reason = str(detail.get("reason", ""))
@@ -184,5 +202,6 @@ def _fared(detail: Mapping[str, Any]) -> Fared:
 
 
 def _count(obj: Mapping[str, Any], name: str) -> int:
+    """Return a count; a summary that lacks one is new, and has counted nothing yet."""
     found = obj.get(name)
     return found if isinstance(found, int) else 0

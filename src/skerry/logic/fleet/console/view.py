@@ -2,6 +2,14 @@
 
 However many edges there are, a view is their counts, one byte for each that matches, and the rows
 of the window. Differences between two views are smaller still (``patch``).
+
+Map and list are two orders of the same edges. The map is in groups and by name, so that a cell
+keeps its place while states change and the eye finds it again; only edges that come, go or are
+relabelled move others. The list has the worst first, because nobody scrolls to what is wrong.
+
+A cell has no name: it is the index of an edge in the order of the map, and ``cell_at`` computes the
+same order to find out which edge was pointed at. Between the two the fleet may have changed. Then
+the answer is about the cell as it is now, or there is no such cell any more.
 """
 
 from __future__ import annotations
@@ -19,6 +27,7 @@ from skerry.api.errors import BadRequest
 from skerry.kit.text import one_line
 from skerry.logic.fleet.console.edges import RANK, STATES, EdgeIndex
 
+# What one view may cost, whoever wrote the labels and texts in it: a tab can open sixteen.
 # Nobody reads more rows at once; nobody tells more groups apart.
 MAX_ROWS: Final = 200
 MAX_GROUPS: Final = 200
@@ -67,7 +76,12 @@ class Group:
 
 
 def groups_of(index: EdgeIndex, matching: BitMap, by: str) -> list[Group]:
-    """Return *matching* by the value of a label, those without it last; one group without one."""
+    """Return *matching* by the value of a label, those without it last; one group without one.
+
+    Every edge is in exactly one group, because a label has one value. Beyond ``MAX_GROUPS`` the
+    smallest groups become one, ``…``, which stands before those without the label. A label may
+    have the empty value: then the first group and the last are both called by an empty text.
+    """
     if not by:
         return [Group("", matching)] if matching else []
     found = [
@@ -107,7 +121,11 @@ def counts_of(states: NDArray[np.uint8]) -> dict[str, int]:
 
 
 def sentence(counts: Mapping[str, int], *, filtered: bool) -> str:
-    """Return how the edges are, in one line."""
+    """Return how the edges are, in one line.
+
+    What needs a person comes first and hides the rest. Edges that are under way or unknown are
+    mentioned only where nothing needs attention.
+    """
     total = sum(counts.values())
     edges = f"{total:,} {'matching ' if filtered else ''}{'edge' if total == 1 else 'edges'}"
     if not total:
@@ -193,6 +211,13 @@ def patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]
 
     Of rows and groups only those that differ, where there are no fewer than before; of cells, where
     there are as many.
+
+    For example, one edge of two turned unhealthy and moved to the top of the list::
+
+        {"counts": {...}, "rows": {"0": {...}, "1": {...}}, "cells": [[1, 3]]}
+
+    A member that is gone and one that became null look the same to the tab. A list that got
+    shorter is sent whole, as an index has no way to say that what follows it is no more.
     """
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     changed |= {key: None for key in before if key not in after}

@@ -10,6 +10,18 @@ A person who asks for customization and gets the object as it was has been misle
 run with another edge's settings. So whatever cannot be done as asked withholds the object from
 that destination and says why. With ``strict=False`` it is sent as far as it could be customized,
 as KubeStellar did, with a note on each thing left undone.
+
+With a Customizer that expands parameters, at a Location with the labels ``n=3`` and ``city=oslo``:
+
+    path             value          the outcome
+    $.spec.replicas  %(n)           the number 3: a value is JSON, read after it was expanded
+    $.data.where     "%(city)"      the text oslo
+    $.data.where     %(city)        withheld: InvalidReplacementValue, for oslo is no JSON
+    $.data.where     %(town)        withheld: MissingParameter
+    $.metadata.name  "oslo"         withheld: IdentityReplaced
+
+A parameter that nobody gives is missed only where path or value cannot be read because of it.
+Inside text, of the object as of ``"%(town)"``, it stays as it stands and is sent (``parameters``).
 """
 
 from __future__ import annotations
@@ -105,7 +117,8 @@ def customize(
     """Return *obj* as *location* wants it; *obj* itself stays as it is.
 
     *customizer* is the one the object names, None when there is none such. *location* is asked
-    for only where parameters are to be expanded.
+    for only where parameters are to be expanded. An object that asks for nothing is returned
+    itself and not as a copy, by which callers know that nothing was done.
     """
     if not wants_customization(obj):
         return Customized(obj)
@@ -139,7 +152,11 @@ class _Customizer:
 
 
 class _Customization:
-    """One object on its way to one Location."""
+    """One object on its way to one Location.
+
+    It is expanded first, so replacements find it expanded and have the last word. Each of them is
+    made or not by itself: one that fails is noted, and those after it are made all the same.
+    """
 
     def __init__(self, obj: Object, location: Mapping[str, Any] | None) -> None:
         self.object: Object = copy.deepcopy(obj)
@@ -184,6 +201,7 @@ class _Customization:
         try:
             value = json.loads(value_text, parse_constant=_refused)
         except ValueError as error:
+            # A parameter that is not there explains more than what the parser stumbled on.
             found = by.missing(replacement["value"])
             why = found or Problem(INVALID_VALUE, f"the value is not JSON: {error}")
             message = f"Customizer {name}, path {path_text!r}: {why.message}"
@@ -191,6 +209,7 @@ class _Customization:
             return
         try:
             path = parse_path(path_text)
+            # Replacing changes the object itself; few paths can lead where that must be undone.
             kept = copy.deepcopy(self.object) if _touches_identity(path) else None
             result = replaced(self.object, path, value)
         except (JSONPathError, UnreachablePath) as error:
@@ -217,6 +236,7 @@ def _annotations(obj: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _identity(obj: Any) -> tuple[Any, ...]:
+    """Return what says which object it is; nothing of what is no object any more."""
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         return ()
     metadata = obj["metadata"]
@@ -245,4 +265,5 @@ def _plain(obj: Object) -> bool:
 
 
 def _refused(text: str) -> Any:
+    """Refuse ``NaN`` and ``Infinity``, which Python reads and JSON does not have."""
     raise ValueError(f"{text} is no JSON value")

@@ -7,6 +7,15 @@ means a mistake and is an error.
 
 All places are found before anything is replaced, so a value is never searched for the path that
 brought it in; where a place lies inside another one, the outer one counts.
+
+In ``{"spec": {"list": [{"a": 1}]}}`` the value 9 goes
+
+    $.spec.list[0].a      in place of the 1
+    $.spec.new.deep       into a map that is made: ``{"new": {"deep": 9}}``
+    $.spec.list[3].a      nowhere: the list has no such item
+    $.spec.missing[0]     nowhere: a list is never made
+    $.spec.list.a         nowhere, with an error: a list has no members
+    $.spec.list[*].b      nowhere: an indefinite path finds and never makes
 """
 
 from __future__ import annotations
@@ -65,6 +74,10 @@ def found(document: Any, path: Path) -> list[Any]:
 
 
 def _replace_definite(place: Place, path: Path, value: Any) -> None:
+    """Go down step by step; where nothing is, all that is left of the path is made at once.
+
+    What stands at the place itself is not looked at: a value may be put over one of any type.
+    """
     for position, step in enumerate(path.steps):
         here = place.holder.get(place.key) if isinstance(place.holder, dict) else place.value
         if here is None:
@@ -101,6 +114,7 @@ def _followed(here: Any, step: Step, path: Path) -> Place | None:
 
 
 def _index(step: Step) -> int | None:
+    """Return the item that a step of a definite path means; None for a member."""
     match step:
         case Number(index):
             return index
@@ -129,6 +143,7 @@ def _seen(here: Any) -> str:
 
 
 def _places(start: Place, steps: Iterable[Step]) -> Iterator[Place]:
+    """Yield every place that steps lead to, parents before what is in them."""
     places: Iterable[Place] = (start,)
     for step in steps:
         places = _distinct(after for place in places for after in _after(place, step))
@@ -166,6 +181,7 @@ def _indexes(step: Items | Slice, length: int) -> Iterable[int]:
 
 
 def _numbered(value: Any, index: int) -> Iterator[Place]:
+    """Yield where ``.0`` leads: to an item of a list, or to the member called "0" of a map."""
     if isinstance(value, list) and index < len(value):
         yield Place(value, index)
     elif isinstance(value, dict) and str(index) in value:
@@ -180,6 +196,7 @@ def _children(value: Any) -> Iterator[Place]:
 
 
 def _descended(place: Place) -> Iterator[Place]:
+    """Yield a place and all within it, in document order; no recursion, however deep it is."""
     waiting = [place]
     while waiting:
         next_place = waiting.pop()

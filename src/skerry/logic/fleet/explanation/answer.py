@@ -73,7 +73,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class LocationAnswer:
-    """Whether a Location is a destination."""
+    """Whether a Location is a destination, by any of its SyncTargets."""
 
     ref: ObjectRef
     where: Explanation
@@ -96,7 +96,7 @@ class LocationAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ObjectAnswer:
-    """Whether an object is meant."""
+    """Whether an object is meant: whether its kind travels, and then whether it is selected."""
 
     item: ObjectRef
     link: Link
@@ -159,6 +159,7 @@ def answer(facts: Facts, *, every_pair: bool = False) -> Answer:
     Pairs are those of selected objects and destinations; *every_pair* adds those that already
     fail at selection, for questions about few objects or few Locations.
     """
+    # Where it is by its slices, since a strategy and grants treat that otherwise than newcomers.
     present = facts.standing.present
     locations: list[LocationAnswer] = []
     pairs: list[PairAnswer] = []
@@ -196,7 +197,10 @@ def targets_at(index: DestinationTable, ref: ObjectRef, *, selected: bool) -> li
 
 
 def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surroundings]:
-    """Yield what lies on the way to each SyncTarget of a Location; one way if it has none."""
+    """Yield what lies on the way to each SyncTarget of a Location; one way if it has none.
+
+    That one ends at the Location, so each row of the answer has a link that says why.
+    """
     location = facts.locations[ref]
     targets = targets_at(facts.index, ref, selected=where.selected)
     for name, uid in targets:
@@ -218,7 +222,10 @@ def _ways(facts: Facts, ref: ObjectRef, where: Explanation) -> Iterator[Surround
 
 
 def _grants(facts: Facts, ref: ObjectRef) -> tuple[tuple[Rule, ...] | None, str]:
-    """Return what grants let the placement's workspace put at a Location, and who says so."""
+    """Return what grants let the placement's workspace put at a Location, and who says so.
+
+    None: no grant is needed there. Nothing: one is, and none admits the workspace.
+    """
     consent, number = facts.index.consent, facts.index.inventory.location_number(ref)
     if number is None or not consent.is_enforced(number):
         return None, ""
@@ -244,7 +251,10 @@ def _pairs(
 
 
 def _other_owner(facts: Facts, found: Object | None) -> str | None:
-    """Return the path of the workspace whose copy it is; None when it is the placement's own."""
+    """Return the path of the workspace whose copy it is; None when it is the placement's own.
+
+    Empty where the path of that workspace could not be read.
+    """
     owned = None if found is None or not is_projected(found) else owned_of(found)
     if owned is None or owned.cluster == facts.ref.cluster:
         return None
@@ -252,6 +262,7 @@ def _other_owner(facts: Facts, found: Object | None) -> str | None:
 
 
 def _why(link: Link) -> dict[str, Any]:
+    """Return a link without what its row says already: which step it is, and whether it holds."""
     found = link.as_json()
     del found["step"], found["table"], found["holds"]
     return found

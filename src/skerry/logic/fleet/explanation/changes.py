@@ -3,6 +3,20 @@
 Destinations come from the table ``destination``, on which the change is made and taken back.
 Objects come from asking each placement of the workspace what it selects, before and after; what
 becomes of their copies from ``contents``.
+
+An edit is made on paper: ``changed_by`` returns the ``Workload`` as it would be, and the changes of
+the table. What an edit of each kind can do:
+
+    a ConfigMap, say               to objects and contents of own placements
+    a Namespace                    the same, and by its labels to what is in it
+    a Customizer                   to contents
+    an EdgePlacement               to destinations, and to what it selects
+    a Location                     to destinations of anybody, and to what is customized for it
+    a SyncTarget, a LocationGrant  to destinations of anybody
+
+Placements of other workspaces are reported with their destinations alone: what they select is in
+workspaces that were not read. ``Materials.rules`` is the same before and after, so what an edited
+grant lets through, kind by kind, is not compared.
 """
 
 from __future__ import annotations
@@ -56,7 +70,11 @@ Path = Callable[[ClusterName], str]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workspace with placements: what each means, and what there is."""
+    """A workspace with placements: what each means, and what there is.
+
+    It is never changed: each edit returns another one, which shares what it did not touch. What is
+    still the same object is therefore known to be equal, without comparing it.
+    """
 
     placements: Mapping[str, What | None]
     materials: Materials = NO_MATERIALS
@@ -72,6 +90,7 @@ class Workload:
 
     def without_object(self, item: ObjectRef) -> Workload:
         """Return it without an object; with a Namespace goes what is in it."""
+        # No Namespace is called "-".
         inside = item.name if item.group_resource == NAMESPACES else "-"
         objects = self.materials.objects
         return self._with(
@@ -92,7 +111,11 @@ class Workload:
         return replace(self, materials=replace(self.materials, **changed))
 
     def selected(self, name: str) -> set[ObjectRef]:
-        """Return what a placement means; nothing of one that is not there."""
+        """Return what a placement means; nothing of one that is not there, or that is malformed.
+
+        These are the objects that go on to the edge, as summaries count them; definitions that
+        only go along are not among them.
+        """
         if name not in self.placements:
             return set()
         selects = selection(self.placements[name])
@@ -114,7 +137,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class PlacementChange:
-    """What would change for one placement."""
+    """What would change for one placement; one that equals an empty one is not reported.
+
+    *Added* and *removed* objects are so for the placement, wherever it goes. *Arriving* are those
+    that it sends before and after, and that are new at the destinations that are.
+    """
 
     ref: ObjectRef
     destinations_added: tuple[Destination, ...] = ()
@@ -224,6 +251,7 @@ class Comparison:
 
     def arriving(self) -> Iterator[tuple[Destination, set[ObjectRef]]]:
         """Yield destinations to which objects would go anew, with these objects."""
+        # To a new destination goes everything, to the others what was not selected before.
         moved = {each.placement: each.added for each in self.moved}
         for name in self.after.placements:
             ref = edge_placement_ref(self.cluster, name)
@@ -242,12 +270,14 @@ class Comparison:
         was, will = self.before.selected(name), self.after.selected(name)
         new = set(change.destinations_added)
         staying = [each for each in self.going(change.ref) if each not in new]
+        # Selected before and after, of other content; a Namespace that is only room has none.
         kept = {
             item
             for item in was & will & before.differing(after)
             if item.group_resource != NAMESPACES or self.after.names(name, item)
         }
         contents, withheld = content_changes(before, after, kept, staying)
+        # What is new at a destination: the object, or the destination itself.
         withheld += foreseen(after, will - was, staying, self.taken)
         withheld += foreseen(after, will, change.destinations_added, self.taken)
         return replace(
@@ -272,7 +302,9 @@ def edited(live: Object | None, document: Object) -> Object:
     """Return an object as *document* would leave it.
 
     A document with content of its own stands for the whole object, as a file to be applied does.
-    One with metadata alone is a label change: it is merged, and ``null`` removes.
+    One with metadata alone is a label change: it is merged, and ``null`` removes. Of a whole object
+    the labels are those of the document, while annotations are added to those there are: others
+    than its author write some, and a file seldom has them.
     """
     if live is None:
         return document
@@ -284,6 +316,7 @@ def edited(live: Object | None, document: Object) -> Object:
     return {**live, **document, "metadata": {**kept, **given, "annotations": notes}}
 
 
+# The kinds that destinations follow from, and how each is read; any other is workload.
 _RECORDS: Mapping[GroupResource, Callable[[Object], Record]] = {
     LOCATION_GRANTS.group_resource: grant_of,
     EDGE_PLACEMENTS.group_resource: placement_of,

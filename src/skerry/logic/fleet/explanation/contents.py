@@ -11,6 +11,14 @@ who edits one ConfigMap waits for one comparison.
 
 An object that is withheld has no copy; it is listed with its reason and never as a removal. What is
 withheld after the edit for the very reason it was before is no news.
+
+By what ``Materials.made`` returns for a destination before and after:
+
+    a copy, the same copy          nothing
+    a copy, another copy           the fields that differ
+    a reason, a copy               "it would be sent"
+    a copy, a reason               withheld, with the reason
+    a reason, another reason       withheld, with the new one
 """
 
 from __future__ import annotations
@@ -44,6 +52,7 @@ from skerry.logic.fleet.translation.merging import name_taken, withheld_kind
 MAX_FIELDS = 40
 _MAX_VALUE = 80
 _SECRETS = GroupResource("", "secrets")
+# Not None, which is a value in JSON.
 _MISSING: Any = object()
 
 # Returns what grants let the workspace place at a Location; None: no grant is needed there.
@@ -80,7 +89,10 @@ class Materials:
     rules: Rules | None = None
 
     def made(self, item: ObjectRef, where: ObjectRef) -> Object | Problem | None:
-        """Return the copy for a Location, why there is none, or None without such an object."""
+        """Return the copy for a Location, why there is none, or None without such an object.
+
+        Reasons are asked for as an object meets them: a grant, then its kind, then customization.
+        """
         source = self.objects.get(item)
         if source is None:
             return None
@@ -117,7 +129,11 @@ class Materials:
         return found
 
     def differing(self, after: Materials) -> set[ObjectRef]:
-        """Return the objects whose copies may differ *after*, among those in both."""
+        """Return the objects whose copies may differ *after*, among those in both.
+
+        May: an object that asks for customization is among them with any edit of a Location, and
+        whether its copies differ is seen when they have been made.
+        """
         customizers = {
             name
             for name in {*self.customizers, *after.customizers}
@@ -156,6 +172,7 @@ def content_changes(
                 if new != old:
                     withheld.setdefault((item, new), []).append(each)
                 continue
+            # Both lists keep their copies alive, so no identity is given twice.
             pair = (id(old), id(new))
             if pair not in compared:
                 known = None if isinstance(old, Problem) else old
@@ -200,6 +217,11 @@ def _fields(item: ObjectRef, old: Object | None, new: Object | None) -> Iterator
 
 
 def _compared(path: str, old: Any, new: Any, *, secret: bool) -> Iterator[str]:
+    """Yield the fields that differ, maps member by member.
+
+    Lists of one length are compared item by item; of others nobody can tell which item is which,
+    so they are shown as a whole.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
             below = f"{path}.{name}" if path else name
@@ -222,6 +244,7 @@ def _compared(path: str, old: Any, new: Any, *, secret: bool) -> Iterator[str]:
 
 
 def _shown(value: Any, *, secret: bool) -> str:
+    """Return a value on one line, cut; of a Secret no map or list, which may be its contents."""
     if secret and isinstance(value, dict | list):
         return "(not shown)"
     text = value if isinstance(value, str) else orjson.dumps(value).decode()

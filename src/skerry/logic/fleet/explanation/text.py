@@ -3,7 +3,16 @@
 A verdict is the last column, and why, and what would change it, stand below it: a line that is read
 across says what, and the eye goes down only where it is not content. Columns are as wide as what is
 in them, up to a bound, beyond which a cell pushes its own row aside and not everybody's. Lists are
-cut at a length that a person may read and say by how much; nothing is cut in JSON.
+cut at a length that a person may read and say by how much. JSON has every row; only the fields of
+one comparison are bounded there as well (``contents.MAX_FIELDS``).
+
+    EdgePlacement web in root:shop: 1 of 2 locations, 1 of 1 objects
+
+    LOCATION   WORKSPACE   DESTINATION
+    bergen     root:imw    yes
+    oslo       root:imw    no: LocationNotSelected
+                             locationSelectors[0]: label 'env' must satisfy ...
+                             to change that: label Location oslo: env=prod
 """
 
 from __future__ import annotations
@@ -84,7 +93,15 @@ def _local(item: ObjectRef) -> str:
 def changes_text(
     found: Sequence[PlacementChange], path: Path = str, created: Sequence[str] = ()
 ) -> str:
-    """Return what would change as text for people; *created* are objects that would be new."""
+    """Return what would change as text for people; *created* are objects that would be new.
+
+    A line begins with what becomes of the thing:
+
+        +  it comes              >  it goes to the new destinations too, being sent already
+        -  it goes               ~  it is sent as before, with other content
+        !  a destination stays until its removal is confirmed, or an object does not arrive
+        =  a destination needs no confirmation any more
+    """
     lines = [f"+ new {name}" for name in created]
     if not found:
         lines.append("nothing else would change" if created else "nothing would change")
@@ -108,6 +125,7 @@ def changes_text(
 
 
 def _destinations(change: PlacementChange, path: Path) -> Iterator[str]:
+    """Yield the lines of destinations, aligned over all four groups."""
     groups = (
         ("+ destination", change.destinations_added),
         ("- destination", change.destinations_removed),
@@ -135,6 +153,10 @@ _Row = tuple[tuple[str, ...], str, tuple[str, ...]]
 
 
 def _verdict(link: Link, positive: str) -> tuple[str, tuple[str, ...]]:
+    """Return the last cell of a row, and the notes below it; unknown is a word of its own.
+
+    What holds has no reason but ``Held``: it is there although nobody would admit it now.
+    """
     notes = link.messages
     if link.edit:
         notes = (*notes, f"to change that: {link.edit}")
@@ -144,6 +166,11 @@ def _verdict(link: Link, positive: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pair(pair: PairAnswer) -> _Row:
+    """Return the row of a pair: how far it gets, and why no further.
+
+    A kind without health ends as ``there``. That an older revision is sent breaks no chain, but a
+    person who looks for an edit of a minute ago has to read it: it is a note.
+    """
     item = pair.item
     cells = (str(item.group_resource), _local(item), pair.ref.name, pair.sync_target or "-")
     broken = pair.chain.broken
@@ -180,6 +207,7 @@ def _table(head: tuple[str, ...], rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _signed(sign: str, names: Iterable[str], more: int = 0) -> Iterator[str]:
+    """Yield a line for each name; *more* are those that the caller has cut off already."""
     found = list(names)
     for name in found[:_MAX_LINES]:
         yield f"  {sign} {name}"

@@ -8,6 +8,11 @@ without the CustomResourceDefinition could not hold the object. What is added he
 A refusal names every term that fails, with the label as it is, and the smallest edit of labels
 after which the answer would be the other one; where none of one object does, there is no edit. The
 edit is not guessed: the chain is asked again with it before it is offered.
+
+    an object in a namespace    by the labels of its Namespace, never by its own
+    a Namespace                 by its own labels; naming it adds these to what is sent
+    any other                   by an entry that has its kind, and its name or its labels
+    what defines a kind         as any other, or with an object of that kind
 """
 
 from __future__ import annotations
@@ -63,7 +68,10 @@ class Subject:
 
 
 def travelling(subject: Subject) -> Link:
-    """Tell whether objects like this one go to edges at all."""
+    """Tell whether objects like this one go to edges at all.
+
+    A kind that ends in the mailbox holds here: it is sent, and its chain has no step at the edge.
+    """
     item = subject.item
     category = category_of(item.group_resource)
     if category is Category.MAILBOX_ONLY:
@@ -82,7 +90,10 @@ def travelling(subject: Subject) -> Link:
 
 
 def selected(what: What | None, subject: Subject) -> Link:
-    """Tell whether a placement means the object, by which term not, and the smallest edit."""
+    """Tell whether a placement means the object, by which term not, and the smallest edit.
+
+    With a malformed selector that is unknown, and not no: what is there already stays.
+    """
     if what is None:
         text = "a selector of the placement is malformed, so it is not known what it means"
         return Link("selection", None, "InvalidSelector", (text,))
@@ -100,7 +111,8 @@ def selected(what: What | None, subject: Subject) -> Link:
 def selections(what: What | None, subjects: Sequence[Subject]) -> list[Link]:
     """Return for each object whether a placement means it, or needs it for what it means.
 
-    What defines a placed kind goes along unasked.
+    What defines a placed kind goes along unasked. Which kinds are placed is known only when all
+    objects have been asked, hence the second pass; it turns a no around and never a yes.
     """
     found = [selected(what, subject) for subject in subjects]
     placed = {
@@ -140,6 +152,7 @@ def defined_by(subject: Subject) -> Iterator[GroupResource]:
 
 
 def _by_namespace(what: What, namespace: ObjectRef, labels: Labels) -> Link:
+    """Answer by the one selector of Namespaces, with an edit of the Namespace either way."""
     terms, who = terms_of(what.namespaces) or (), f"Namespace {namespace.name}"
     if sends(what, namespace, labels):
         return Link("selection", True, edit=_leaving(terms, who))
@@ -156,6 +169,11 @@ def _by_namespace(what: What, namespace: ObjectRef, labels: Labels) -> Link:
 
 
 def _by_name(what: What, subject: Subject) -> Link:
+    """Answer by the entries, of which one is enough; a yes comes without an edit.
+
+    No label takes back an object that an entry has by name. Joining needs an entry of its kind:
+    for any other the edit would be one of the placement.
+    """
     item, labels, named = subject.item, subject.labels, what.named
     if sends(what, item, labels):
         return Link("selection", True)
@@ -181,6 +199,7 @@ def _by_name(what: What, subject: Subject) -> Link:
 
 
 def _entry_failures(path: str, entry: NamedObjects, subject: Subject) -> Iterator[str]:
+    """Yield what fails of an entry: its kind, or else both its names and its selectors."""
     item, labels = subject.item, subject.labels
     if entry.group != item.group:
         yield f"{path}: apiGroup is {entry.group!r}; it is {item.group!r}"

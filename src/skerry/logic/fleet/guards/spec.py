@@ -3,6 +3,16 @@
 A schema refuses most of it. What no schema can say (a schedule that is none, a time zone nobody
 knows, a window too long) is an error here: a hub of ours answers 422, on any other the guard's
 condition ``Valid`` says it. Of a guard with errors the parts that are right still guard.
+
+How many may go at once by a budget, and how many are asked about:
+
+    max: 5                   of 20, 5 may go; 6 are too many
+    percent: 50              of 20, 10 may go; 11 are too many
+    max: 5, percent: 50      of 20, 11 are too many; of 4, all may go
+    ContentChanged, 50       of 20, 10 are too many already: to change half is to ask
+
+The larger number counts, so a share does not ask about each one of a few, nor a number about a
+small part of very many.
 """
 
 from __future__ import annotations
@@ -47,7 +57,10 @@ class Budget:
     action: str = CONFIRMED
 
     def limit(self, total: int) -> int:
-        """Return how many of *total* may; exceeded is what is above both numbers."""
+        """Return how many of *total* may; exceeded is what is above both numbers.
+
+        A share is rounded down: of three, half is one.
+        """
         share = 0 if self.percent is None else total * self.percent // 100
         return max(share, self.max or 0)
 
@@ -66,13 +79,14 @@ class Budget:
         return self.action != WARN
 
 
-# What holds without any guard, with the numbers that syncers have for objects.
+# What holds without any guard, with the numbers that syncers have for objects. A placement of up to
+# 50 destinations may lose them all.
 FLOOR = Budget(REMOVED, max=50, percent=50)
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Objects whose loss asks for a person."""
+    """Objects whose loss asks for a person. Without names and selector it covers nothing."""
 
     kind: str
     names: frozenset[str]
@@ -127,7 +141,10 @@ class Guard:
 
 
 def guard_of(obj: Object) -> Guard:
-    """Read a PlacementGuard object; what a server without our schema lets through is an error."""
+    """Read a PlacementGuard object; what a server without our schema lets through is an error.
+
+    It never raises: a guard that cannot be read at all guards nothing and says so in ``errors``.
+    """
     ref = ObjectRef.of(PLACEMENT_GUARDS.group_resource, obj)
     reader = _Reader()
     try:
@@ -137,7 +154,7 @@ def guard_of(obj: Object) -> Guard:
 
 
 def guard_errors(obj: Object) -> list[FieldError]:
-    """Return the errors in a PlacementGuard that its schema cannot find."""
+    """Return the errors in a PlacementGuard that its schema cannot find, and has let through."""
     reader = _Reader()
     reader.guard(ObjectRef.of(PLACEMENT_GUARDS.group_resource, obj), obj.get("spec") or {})
     return reader.errors
@@ -157,7 +174,10 @@ def _doubts(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def says_of_objects(guard: Guard) -> bool:
-    """Tell whether a guard counts or protects objects, and not only destinations."""
+    """Tell whether a guard counts or protects objects, and not only destinations.
+
+    Where none does, a request that deletes an object passes without a look at the placements.
+    """
     return any(each.of in (OBJECTS, CONTENT) for each in guard.budgets) or any(
         each.kind == "Namespace" for each in guard.protections
     )
@@ -169,7 +189,12 @@ def strictest(actions: Iterable[str]) -> str:
 
 
 class _Reader:
-    """Reads a spec part by part; a part with an error is left out, and the error kept."""
+    """Reads a spec part by part; a part with an error is left out, and the error kept.
+
+    A selector is the exception: unreadable, it selects nothing, so its guard concerns no placement
+    and its freeze no Location. To take it for an absent one, which selects all, would stop the
+    work of people whom the guard was never about.
+    """
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
@@ -236,6 +261,7 @@ class _Reader:
         if not duration:
             self._wrong(f"{path}.duration", obj["duration"], "want more than nothing")
             return None
+        # Longer, it would begin again before it ends, and nothing could ever begin.
         period = shortest_period(schedule)
         if period is not None and duration > period:
             text = f"longer than the {period} from one beginning to the next"
@@ -255,6 +281,7 @@ class _Reader:
             return Selector(nothing=True)
 
     def _duration(self, obj: Mapping[str, Any], name: str, path: str) -> timedelta | None:
+        """Return a duration; none at all if it cannot be read, which no part of a guard allows."""
         if obj.get(name) is None:
             return None
         try:

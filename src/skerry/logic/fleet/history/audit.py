@@ -1,4 +1,12 @@
-"""Users of causes, from an audit log: whoever deleted an object is nowhere else."""
+"""Users of causes, from an audit log: whoever deleted an object is nowhere else.
+
+A cause that has an audit ID is looked up by it. A deletion that has none, or one that the log does
+not know, is looked for by resource, name and time: the last request to delete such an object before
+the decision. That is a clue for people and not a proof, since only names are compared.
+
+A log may be rotated, cut off or someone else's. What cannot be read in it is counted and passed
+over, and a cause without a user stays as it was; records are never changed, only copied.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +51,10 @@ class AuditTrail:
         self._deletions.setdefault(key, []).append((time, user))
 
     def with_users(self, record: Object) -> Object:
-        """Return a record whose causes have users, where the log knows them."""
+        """Return a record whose causes have users, where the log knows them.
+
+        The result is for showing: with a user more it has another digest than the record.
+        """
         decided = parse_rfc3339(record["time"])
         found = dict(record)
         if "cause" in record:
@@ -66,7 +77,11 @@ class AuditTrail:
 
 
 def audit_event(record: Object) -> Object:
-    """Return a record in the form of an audit event, for tools that gather those."""
+    """Return a record in the form of an audit event, for tools that gather those.
+
+    The user is the cause's, where one is known, and else the controller that decided. No request
+    was made, so the event has one time, and its ID is the record's UID.
+    """
     cause, reason = record.get("cause") or {}, record.get("reason") or {}
     decided_by = f"system:controller:{(record.get('by') or {}).get('controller', '')}"
     return {

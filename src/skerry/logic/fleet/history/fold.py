@@ -6,7 +6,17 @@ them it is about.
 
 Folding begins at the newest checkpoint and not with the first record, so that an answer costs what
 happened since yesterday. A checkpoint of a large placement has several pages, each an object of its
-own, and whoever writes them may die between two. With a page missing it says which destinations
+own, and whoever writes them may die between two.
+
+    record                     destinations   by revision
+    Joined at 1: slots 3, 4    {3, 4}         1: {3, 4}
+    Revised 1→2: slot 3        {3, 4}         1: {4}, 2: {3}
+    Left: slot 4               {3}            2: {3}
+    Checkpoint                 exactly what its pages list
+
+Each record sets and none toggles, so one that was written twice changes nothing the second time.
+
+With a page of a checkpoint missing it says which destinations
 there were, but not that there were no others: it is passed over as if it had never been begun, and
 what it was to stand for is folded itself. A page that somebody deletes has the same effect; where
 what came before is gone as well, the state is unknown and no guess is made.
@@ -42,7 +52,11 @@ class State:
 
 
 class Folder:
-    """Takes records one by one, in order, and knows what follows from them."""
+    """Takes records one by one, in order, and knows what follows from them.
+
+    Names outlive presence: a destination that left keeps its number, so a later record that has its
+    key alone is resolved. Keys that nobody has introduced are about nobody, and passed over.
+    """
 
     def __init__(self) -> None:
         self._destinations: dict[int, Destination] = {}
@@ -54,7 +68,10 @@ class Folder:
         self._last: Record | None = None
 
     def take(self, record: Record) -> None:
-        """Apply one record; repeated ones change nothing."""
+        """Apply one record; repeated ones change nothing.
+
+        A UID that is not that of the record before is another placement: it begins with nothing.
+        """
         if record.uid != self._uid:
             self._clear()  # another placement of the same name
             self._uid = record.uid
@@ -110,6 +127,7 @@ class Folder:
         self._set_revision(numbers, None)
 
     def _revise(self, record: Record) -> None:
+        """Take destinations to another revision; from none at all they get their slots as well."""
         if record.to is None and record.slots is None:
             self._take_slots(record)
             return
@@ -145,6 +163,7 @@ class Folder:
                 there |= numbers
 
     def _resolved(self, record: Record) -> BitMap:
+        """Return whom a record is about, as numbers: slots as they are, keys as they were met."""
         if record.slots is not None and not record.keys:
             return record.slots
         found = BitMap(record.slots) if record.slots is not None else BitMap()
@@ -255,5 +274,9 @@ def _starts(record: Record, whole: set[Place]) -> bool:
 
 
 def _end(records: Sequence[Record], moment: datetime) -> int:
-    """Return how many records had been decided at *moment*, by the last that says so."""
+    """Return how many records had been decided at *moment*, by the last that says so.
+
+    From the end, because clocks step back: of records at 14:00, 14:09 and 14:05 all three had been
+    decided at 14:05, since what is in front was decided before.
+    """
     return next((n + 1 for n in range(len(records) - 1, -1, -1) if records[n].time <= moment), 0)

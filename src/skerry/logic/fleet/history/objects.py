@@ -1,7 +1,12 @@
 """Decisions about single objects of a placement: withheld, released, sent in another form.
 
 They are the translator's, and about what is sent; who it is sent to is the scheduler's, in records
-of its own chain. Folding passes over them: they change no destination."""
+of its own chain. Folding passes over them: they change no destination.
+
+Withheld and Released are the difference between two states, and the earlier one can be read back
+from the records themselves (``withheld_in``): a process that starts anew repeats nothing that was
+recorded, and misses nothing that happened while nobody ran.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +53,10 @@ def object_decisions(
     changed: Mapping[ObjectRef, Sent],
     destinations: int,
 ) -> Iterator[Decision]:
-    """Return what has become of objects, in a fixed order."""
+    """Return what has become of objects, in a fixed order.
+
+    The same difference makes the same records then: whoever repeats it after a crash finds them.
+    """
     for key in sorted(now.keys() - before.keys()):
         why = now[key]
         reason = Reason(why.reason, why.message)

@@ -2,6 +2,14 @@
 
 The first reason that applies is the one: what has gone cannot match, and what does not match needs
 no grant. They are short, so that many destinations share one and a record is about all of them.
+
+    the EdgePlacement, then the Location is gone    PlacementDeleted, LocationDeleted
+    no selector matches, or not the workspace       NotSelected, WorkspaceNotSelected
+    the SyncTarget is gone, or another of its name  SyncTargetDeleted
+    all of it matches still                         NotGranted, PassedOver by the strategy, Restored
+    the Location has the SyncTarget no longer       NoInstance
+
+The index is asked after the change, so ``why_left`` explains what is, and not what it was before.
 """
 
 from __future__ import annotations

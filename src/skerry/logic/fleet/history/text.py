@@ -5,6 +5,12 @@ by key where they are many, and ``Left`` of everybody names nobody: whether that
 Location depends on who was there just before it. Without a Location nothing is folded.
 
 Checkpoints are no part of a story. They repeat what is known, at a time when nothing happened.
+
+    TIME      CHANGE   COUNT  FROM→TO  WHY                           CAUSE
+    14:00:01  Joined   2               locationSelectors[0] matches  Location/oslo env=dr by ann
+    14:20:07  Revised  2      41→42    ...                           ...
+
+A row has the time of day in the zone of whoever asks, and no date.
 """
 
 from __future__ import annotations
@@ -32,7 +38,10 @@ class Selection(NamedTuple):
 
 
 def selected(line: Timeline, selection: Selection) -> list[Record]:
-    """Return the records that a selection means, in order; checkpoints are no part of a story."""
+    """Return the records that a selection means, in order; checkpoints are no part of a story.
+
+    What is before ``since`` is folded too, as it decides who was there afterwards.
+    """
     found: list[Record] = []
     places = _places(line, selection.location) if selection.location else None
     folder = Folder()
@@ -72,6 +81,10 @@ def _places(line: Timeline, location: str) -> _Places:
 
 
 def _concerns(record: Record, places: _Places, before: Folder) -> bool:
+    """Tell whether a record is about one of *places*; *before* has not taken it yet.
+
+    Once it has, a record of everybody's leaving would be about nobody.
+    """
     if record.everybody:
         there = before.state().standings
         return any(each in there for each in places.destinations)
@@ -83,7 +96,11 @@ def _concerns(record: Record, places: _Places, before: Folder) -> bool:
 
 
 def _is_about(item: Mapping[str, Any], text: str) -> bool:
-    """Tell whether a record is about the object called ``kind/[namespace/]name``."""
+    """Tell whether a record is about the object called ``kind/[namespace/]name``.
+
+    Records have no kinds, so a kind is a resource here: ``deployments``, ``deployments.apps``, and
+    ``deployment`` as far as leaving out the last letter makes one.
+    """
     kind, _, rest = text.partition("/")
     namespace, _, name = rest.rpartition("/")
     resource = str(item.get("resource", ""))
@@ -137,7 +154,10 @@ def why(obj: Mapping[str, Any]) -> str:
 
 
 def cause(obj: Mapping[str, Any]) -> str:
-    """Return who or what led to a decision."""
+    """Return who or what led to a decision.
+
+    A user was authenticated; a field manager is what a client calls itself, hence "unverified".
+    """
     first = obj.get("cause")
     if not first:
         return ""

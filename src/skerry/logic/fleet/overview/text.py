@@ -1,4 +1,10 @@
-"""The overview in words and columns, and as JSON."""
+"""The overview in words and columns, and as JSON.
+
+    12,000 edges: 11,990 ready, 10 lost · 40 placements: 39 ready, 1 not
+
+What was not reported is a dash in a table and null in JSON, never 0: an edge that has not said how
+many objects it applied has not said that it applied none.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +35,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table: a head, rows of cells, what stands below, and how bad each row is."""
+    """One table: a head, rows of cells, what stands below, and how bad each row is.
+
+    ``states`` has one word for each row, by which whoever draws it chooses a colour.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -41,7 +50,7 @@ Path = Callable[[ClusterName], str]
 
 
 def sentence(counts: Counts) -> str:
-    """Return how the fleet is, in one line."""
+    """Return how the fleet is, in one line: what is well comes first, and what is 0 is left out."""
     total = sum(counts.edges.values())
     states = ", ".join(f"{n:,} {_WORDS[state]}" for state, n in reversed([*counts.edges.items()]))
     edges = f"{total:,} {_plural('edge', total)}" + (f": {states}" if states else "")
@@ -53,7 +62,7 @@ def sentence(counts: Counts) -> str:
 
 
 def edge_section(part: Part[EdgeRow], now: datetime, path: Path, *, wide: bool) -> Section:
-    """Return the table of edges."""
+    """Return the table of edges; *wide* adds the workspace."""
     head = ["EDGE", "STATE", "HEARD", "WANTED", "APPLIED", "UNHEALTHY", "HELD", "VERSION"]
     rows = []
     for row in part.rows:
@@ -70,7 +79,11 @@ def edge_section(part: Part[EdgeRow], now: datetime, path: Path, *, wide: bool) 
 
 
 def placement_section(part: Part[PlacementRow], path: Path, *, wide: bool) -> Section:
-    """Return the table of placements."""
+    """Return the table of placements.
+
+    The workspace is always there, as many have a placement of one name; *wide* adds what was asked
+    for less often.
+    """
     head = ["PLACEMENT", "WORKSPACE", "READY", "DESTINATIONS", "DELIVERED", "HEALTHY", "UNKNOWN"]
     rows = []
     for row in part.rows:
@@ -83,7 +96,10 @@ def placement_section(part: Part[PlacementRow], path: Path, *, wide: bool) -> Se
 
 
 def as_json(overview: Overview, path: Path, *, problems: bool) -> dict[str, Any]:
-    """Return every row for programs; times are RFC 3339, counts not reported are null."""
+    """Return every row for programs; times are RFC 3339, counts not reported are null.
+
+    Without a limit: a screen shows the worst, a program chooses for itself.
+    """
     counts = overview.counts()
     return {
         "edges": [

@@ -11,6 +11,14 @@ to. What it is refused is then two set operations, whatever the number of grants
 what it touches: a grant its own Locations and sources, a Location the grants that select it, a
 Workspace its own grants. ``rows`` counts the pairs of grant and source, or grant and Location,
 that were evaluated, so that tests can assert it.
+
+A workspace with Locations 1 to 3, where ``a`` enforces and admits a source to 1, and ``b`` observes
+and admits it to 2; what ``judge`` says to that source:
+
+    a and b                      Enforce   refused 2 and 3
+    b alone                      Observe   refused none; would be 1 and 3
+    b alone, and remembered      Enforce   refused all: nothing that counts admits anybody
+    neither, nor remembered      open      refused none
 """
 
 from __future__ import annotations
@@ -39,7 +47,7 @@ _UNKNOWN_PATH = "a home workspace"
 class Touched(NamedTuple):
     """Pairs of source and Location of which something else may be true now.
 
-    ``sources`` None stands for every source.
+    ``sources`` None stands for every source: the mode of a workspace is another.
     """
 
     locations: BitMap
@@ -238,6 +246,7 @@ class ConsentIndex:
         return self._moded(inventory, before) or Touched(_NONE, frozenset())
 
     def _exchange(self, ref: ObjectRef, new: Grant | None) -> Touched:
+        """Put one grant in place of another; touched is what either of them was about."""
         number, inventory = self._numbers.add(ref), ref.cluster
         before = self.mode(inventory)
         self._changed.add(inventory)
@@ -282,6 +291,7 @@ class ConsentIndex:
         del self._locations[number]
 
     def _select(self, grant: Grant) -> BitMap:
+        """Return the Locations a grant selects; none if it has errors, though it may enforce."""
         if grant.errors:
             return BitMap()
         inventory = self._inventory
@@ -407,6 +417,7 @@ class ConsentIndex:
         self._observed.discard(number)
 
     def _about(self, location: Location) -> BitMap:
+        """Return the grants that select a Location, without asking where there are none."""
         if location.ref.cluster not in self._in:
             return _NONE
         found = self._finder.about(location)
@@ -440,6 +451,7 @@ class ConsentIndex:
         mine = self._grants_of.get(source, _NONE) & self._counting(inventory)
         self.rows += len(mine)
         admitted = self._admitted.setdefault(source, BitMap())
+        # One bitmap serves all workspaces: only what is of this one is taken out and put in anew.
         admitted -= self._inventory.locations_in(inventory)
         for number in mine:
             admitted |= self._locations[number]

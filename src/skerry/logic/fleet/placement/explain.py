@@ -5,6 +5,14 @@ match, some SyncTarget must be an instance of it, a grant must admit the placeme
 Location's workspace enforces grants, and a strategy, if there is one, must choose it.
 Every link that fails is named, not only the first. The edit that is offered has been tried
 (``edits``): it suffices, and takes nothing else away.
+
+    selected  chosen  refused  targets   the Location is
+    no        no      no       -         not what the placement asks for
+    yes       no      yes      any       refused by a grant
+    yes       yes     yes      some      refused, and held: what runs there stays
+    yes       no      no       any       passed over by the strategy
+    yes       yes     no       none      chosen, and without a SyncTarget
+    yes       yes     no       some      a destination
 """
 
 from __future__ import annotations
@@ -67,7 +75,11 @@ def explain(
     where: ObjectRef,
     present: AbstractSet[ObjectRef] = NOWHERE,
 ) -> Explanation:
-    """Explain the placement called *ref* for the Location at *where*; both must exist."""
+    """Explain the placement called *ref* for the Location at *where*; both must exist.
+
+    *present* are the Locations where it is now. A strategy treats these otherwise than newcomers,
+    and they are held where a grant no longer admits the placement.
+    """
     placement, location = index.placement(ref), index.inventory.location(where)
     if placement is None:
         raise LookupError(f"there is no EdgePlacement {ref.qualified_name}")
@@ -122,7 +134,7 @@ def _explained(
         tuple(target.sync_target for target in targets),
         tuple(reasons),
         tuple(failed),
-        # No edit of ours makes a grant.
+        # No edit of ours makes a grant: that is for whoever the Location's workspace belongs to.
         None
         if refused
         else edit_for(index, placement, location, present, placed=chosen and bool(targets)),
@@ -141,7 +153,10 @@ def _not_granted(index: DestinationTable, number: int, *, held: bool) -> Iterato
 def _failed(
     placement: Placement, location: Location, workspace: Mapping[str, str]
 ) -> list[FailedTerm]:
-    """Return what keeps the Location out; nothing where some selector matches."""
+    """Return what keeps the Location out; of selectors nothing where one of them matches.
+
+    Where none does, each is named with what fails of it: to satisfy one of them is enough.
+    """
     found: list[FailedTerm] = []
     if not any(matches(terms, location.labels) for terms in placement.selectors):
         for number, terms in enumerate(placement.selectors):
@@ -171,6 +186,7 @@ def _passed_over(
 
 
 def _without_instances(index: DestinationTable, location: Location) -> list[str]:
+    """Return why a Location has no SyncTarget, term by term for each one in its workspace."""
     if location.errors:
         return [f"Location {location.ref.name}: {error}" for error in location.errors]
     if location.instances is None:

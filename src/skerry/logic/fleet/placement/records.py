@@ -1,6 +1,14 @@
 """The facts of Locations, SyncTargets and EdgePlacements that placement depends on.
 
 A change of anything else about the objects enqueues nothing.
+
+There are two reductions. A *record* has what the rules of placement read, parsed and compared by
+value: a record that equals the last one is no change. A *lean* object is what informers cache in
+place of the whole: still an object, with what any controller reads of it, so that memory follows
+what is read and not what somebody wrote there.
+
+What cannot be read is kept apart from what is absent: a selector that is malformed gives
+``errors``, one that is missing gives None or nothing, and what either means is said at each record.
 """
 
 from __future__ import annotations
@@ -30,7 +38,11 @@ _SYNC_TARGET = SYNC_TARGETS.group_resource
 
 
 class Destination(NamedTuple):
-    """A SyncTarget, and the Location by which it was chosen; in the order of slices."""
+    """A SyncTarget, and the Location by which it was chosen; in the order of slices.
+
+    The UID is part of it, since a SyncTarget that was made anew under its name is another edge,
+    with a mailbox of its own.
+    """
 
     cluster: ClusterName
     location: str
@@ -65,7 +77,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class SyncTarget:
-    """An edge cluster. ``available``: it lives, and new workloads are welcome."""
+    """An edge cluster. ``available``: it lives, and new workloads are welcome.
+
+    Only a strategy asks for that: without one, an edge that is away is a destination like others.
+    """
 
     ref: ObjectRef
     uid: str
@@ -75,7 +90,11 @@ class SyncTarget:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An EdgePlacement's *where*. With ``errors`` its destinations are unknown."""
+    """An EdgePlacement's *where*. With ``errors`` its destinations are unknown.
+
+    One malformed selector makes all of them so. The others alone would give fewer, and a slip of
+    the pen would remove workloads.
+    """
 
     ref: ObjectRef
     selectors: tuple[Terms, ...]
@@ -114,11 +133,12 @@ def sync_target_of(obj: Raw) -> SyncTarget:
 
 
 def is_ready(obj: Raw) -> bool:
-    """Tell whether the condition Ready is True."""
+    """Tell whether the condition Ready is True; one that is not there yet is not."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
+# To select by, to see a deletion, and to write by: the preconditions of a write are all here.
 _KEPT_METADATA = ("name", "uid", "resourceVersion", "labels", "deletionTimestamp")
 _KEPT_OF_MAILBOX = ("name", "uid", "resourceVersion", "deletionTimestamp")
 _KEPT_STATUS = ("lastSyncerHeartbeatTime", "objects", "syncerVersion")
@@ -201,6 +221,7 @@ def placement_of(obj: Raw) -> Placement:
         impossible += _impossible(read.terms or (), path)
     return Placement(
         ObjectRef.of(_EDGE_PLACEMENT, obj),
+        # Any of them is enough, so one that is written twice says nothing new.
         tuple(dict.fromkeys(selectors)),
         workspaces,
         strategy_of(spec.get("strategy")),
@@ -210,4 +231,5 @@ def placement_of(obj: Raw) -> Placement:
 
 
 def _impossible(terms: Terms, path: str) -> list[str]:
+    """Return what no label can satisfy: no error to Kubernetes, and seldom what was meant."""
     return [f"{path}: no value of label {key!r} can satisfy it" for key in contradictions(terms)]

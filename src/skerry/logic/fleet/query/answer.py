@@ -12,6 +12,10 @@ Three numbers must not be taken for each other. ``groups`` is how many groups th
 size; and what ``having`` leaves out is neither, as it is no line of the result. The four sorts of
 rows (matched, filtered, excluded by an error, absent) add up to the destinations asked for, so a
 reader can tell "nobody has this" from "nobody has answered yet".
+
+    rows fall into seven regions                groups: 7
+    having is true of four and fails for one    errors.groups: 1; two more are left out
+    limit: 3                                    three rows, rowsOmitted: 1
 """
 
 from __future__ import annotations
@@ -49,7 +53,10 @@ Find = Callable[[Ident], Row | None]
 
 
 class Line(NamedTuple):
-    """A row of the result: its place in the order, its values, which of them are approximate."""
+    """A row of the result: its place in the order, its values, which of them are approximate.
+
+    The place ends with the group's key. No two groups share one, so no two lines share a place.
+    """
 
     order: tuple[Any, ...]
     values: list[Any]
@@ -67,7 +74,11 @@ class Answer:
 
 @dataclass(slots=True)
 class Lines:
-    """The groups of a query as rows of the result; only those that changed are computed anew."""
+    """The groups of a query as rows of the result; only those that changed are computed anew.
+
+    Known of a group is its line, the text with which ``having`` failed, or None where ``having``
+    leaves it out. A report that changes one group of a thousand computes one line.
+    """
 
     known: dict[Any, Line | str | None] = field(default_factory=dict)
 
@@ -89,6 +100,7 @@ class Lines:
         return lines, failures
 
 
+# None says that a group is left out, so it cannot say that nobody has computed it.
 _MISSING: Any = object()
 
 
@@ -121,7 +133,11 @@ def _orderly(value: Any) -> Any:
 
 
 def answer(fold: QueryFold, lines: Lines, find: Find, cutoff: str) -> Answer:
-    """Return what a query's status says; *cutoff* is the time before which a report is stale."""
+    """Return what a query's status says; *cutoff* is the time before which a report is stale.
+
+    *find* returns the row of an ident as it is now. Nothing but *cutoff* is about the present time:
+    from the same rows comes the same answer, until one of their reports is stale.
+    """
     plan, counts = fold.plan, fold.counts
     failures: list[str] = []
     approximate: list[bool] = []
@@ -176,7 +192,10 @@ def _selected(fold: QueryFold, find: Find) -> Iterator[list[Any]]:
 
 
 def _grouped(fold: QueryFold, values: Sequence[Any], find: Find) -> list[Any]:
-    """Return the values of a group as they are shown; of a Top also what stands beside them."""
+    """Return the values of a group as they are shown; of a Top also what stands beside them.
+
+    That is computed here, for lines that are shown, and not for every row that may come into one.
+    """
     keys = len(fold.plan.group_by)
     rendered = [shown(value) for value in values[:keys]]
     for aggregate, value in zip(fold.plan.aggregates, values[keys:], strict=True):
@@ -195,7 +214,11 @@ def _grouped(fold: QueryFold, values: Sequence[Any], find: Find) -> list[Any]:
 
 
 def _fitting(rows: Iterable[list[Any]]) -> list[list[Any]]:
-    """Return the first rows that fit."""
+    """Return the first rows that fit.
+
+    The first one that does not fit ends the result, even where a later one would: what is shown is
+    the beginning of the order and has no holes.
+    """
     found, left = [], MAX_BYTES
     for row in rows:
         left -= len(orjson.dumps(row))
@@ -218,7 +241,11 @@ def _columns(
 
 
 def _type(column: Any, values: Iterable[Any]) -> str:
-    """Return the type of a column: as its expression says, or else as what is shown says."""
+    """Return the type of a column: as its expression says, or else as what is shown says.
+
+    What is shown may be of another type in the next answer. Where it has none, or several, the
+    column is ``dyn``; whole and broken numbers together are doubles.
+    """
     if isinstance(column, Column) and column.value.type.name in ("int", "string", "bool", "double"):
         return column.value.type.name
     if not isinstance(column, Column) and column.function in ("Count", "Top"):
@@ -230,6 +257,10 @@ def _type(column: Any, values: Iterable[Any]) -> str:
 
 
 def _errors(fold: QueryFold, failures: Sequence[str], find: Find) -> Object:
+    """Return how much failed, and samples: the first by Location and object, then of ``having``.
+
+    Not the latest, which would be another status with each report of a row that fails.
+    """
     samples: list[Object] = []
     for ident in fold.failed[:MAX_SAMPLES]:
         row = find(ident)
@@ -263,6 +294,7 @@ def reference(plan: QueryPlan, evaluator: Evaluation, rows: Iterable[Row], cutof
     """Compute an answer from scratch, from all rows; what the incremental one must equal."""
     found = {row.ident: row for row in rows}
     fold = QueryFold(plan, evaluator)
+    # Backwards, since the order in which rows come must not show.
     for ident in sorted(found, reverse=True):
         fold.add(found[ident])
     return answer(fold, Lines(), found.get, cutoff)

@@ -3,6 +3,16 @@
 Short forms: ``--by location.labels.region`` is a column called ``region``, ``p99:status.millis``
 the percentile of an expression, ``5:status.restarts`` the five greatest. ``name=`` before any of
 them names the column.
+
+    typed                          part of the spec  column        what it is
+    --by location.labels.region    groupBy           region        its value
+    --agg p99:status.millis        aggregates        p99           Percentile 99 of status.millis
+    --top 5:status.restarts        aggregates        top_restarts  Top of status.restarts, k: 5
+    --order-by region:desc         orderBy           region        descending
+
+Only the short forms are read here. What is behind the colon is handed on as it is, and the hub says
+whether it means anything; so an error in a short form names the flag, and comes before anybody is
+asked. What was not typed is left out of the spec, and gets the hub's default.
 """
 
 from __future__ import annotations
@@ -26,7 +36,11 @@ class AskingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was typed."""
+    """What was typed.
+
+    ``select`` asks for rows and not for groups: beside it ``by``, ``aggregates`` and ``top`` are
+    not looked at.
+    """
 
     group: str = ""
     resource: str = ""
@@ -47,7 +61,10 @@ class Asked:
 
 
 def spec_of(asked: Asked) -> Object:
-    """Return the spec of the query; ``AskingError`` when a short form is malformed."""
+    """Return the spec of the query; ``AskingError`` when a short form is malformed.
+
+    Rows of a group are counted unless something else is asked of it.
+    """
     names = _Names()
     spec: Object = {"from": _source(asked)}
     if asked.select:
@@ -85,7 +102,10 @@ def _source(asked: Asked) -> Object:
 
 
 class _Names:
-    """Names of columns, no two alike."""
+    """Names of columns, no two alike: a query with two of one name is refused.
+
+    The first keeps its name and the next is numbered (``region2``), given names as well as ours.
+    """
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -146,7 +166,10 @@ def _order(text: str) -> Object:
 
 
 def _word(expression: str, otherwise: str) -> str:
-    """Return the last word of a path, which is what people call it."""
+    """Return the last word of a path, which is what people call it.
+
+    What is no path (``a + b``, a call) has no such word, and is called *otherwise*.
+    """
     words = _LAST_WORD(expression)
     return words[-1][:40] if words and re.fullmatch(r"[\w.?]+", expression) else otherwise
 
@@ -160,7 +183,9 @@ def resource_named(
 ) -> tuple[str, str]:
     """Return group and resource of what somebody calls *text*.
 
-    *served* are group, resource and other names. ``deployments.apps`` names the group as well.
+    *served* are group, resource and other names. ``deployments.apps`` names the group as well, and
+    is then taken at its word even if nothing of it is served here; without a group the first that
+    is served under the name is meant.
     """
     name, dot, group = text.partition(".")
     found = [

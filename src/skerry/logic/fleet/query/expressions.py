@@ -61,7 +61,7 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is kept of a part that failed."""
+    """What is kept of a part that failed; reading the part fails with the same message."""
 
     message: str
 
@@ -132,7 +132,11 @@ def _checked(expression: Expression, variables: dict[str, CelType]) -> Program:
 
 
 def run(program: Program, scope: Scope) -> Any:
-    """Return what a program comes to; whatever goes wrong is an ``EvaluationError``."""
+    """Return what a program comes to; whatever goes wrong is an ``EvaluationError``.
+
+    *scope* is changed: the budget of this run is put into it. The estimate of the program is taken
+    off before it begins, and what its loops really cost comes on top.
+    """
     scope[COST] = MAX_COST - program.cost
     try:
         return program.run(scope)
@@ -179,7 +183,11 @@ def _content(value: Any) -> Any:
 
 
 class _Hoist:
-    """The walk that takes an expression apart."""
+    """The walk that takes an expression apart.
+
+    From the top down, so that the largest parts are found and nothing inside of them is looked at.
+    What reads a variable of a loop around it is no part: it has as many values as the loop turns.
+    """
 
     def __init__(self, expression: Expression) -> None:
         self._expression = expression

@@ -74,7 +74,11 @@ def plain(value: Fraction) -> Number:
 
 
 class Column(Protocol):
-    """One aggregate of one group."""
+    """One aggregate of one group.
+
+    ``remove`` undoes one ``add`` of the same value, in whatever order they come; a column from
+    which everything was taken out is as it was when it was made.
+    """
 
     def add(self, value: Number, ident: Ident) -> None: ...
 
@@ -166,7 +170,11 @@ class PercentileColumn:
 
 
 class TopColumn:
-    """The rows of the greatest values, in order of value and then of row."""
+    """The rows of the greatest values, in order of value and then of row.
+
+    Values are kept negated: one ascending order then has the greatest value first and, among equal
+    ones, the first row.
+    """
 
     __slots__ = ("_k", "_order")
 

@@ -56,7 +56,10 @@ _USUAL_TOP = 5
 
 
 class Source(NamedTuple):
-    """Which rows a query is about; None stands for all."""
+    """Which rows a query is about; None stands for all.
+
+    ``kinds`` is empty for rows of Destinations, which are edges and not objects.
+    """
 
     rows: str
     kinds: frozenset[GroupResource]
@@ -81,7 +84,11 @@ class Column(NamedTuple):
 
 
 class Aggregate(NamedTuple):
-    """A column that a group comes to."""
+    """A column that a group comes to.
+
+    ``of`` is None for Count only. ``percentile`` is for Percentile, ``k`` and ``show`` for Top;
+    ``show`` None: the Location stands beside each value.
+    """
 
     name: str
     function: str
@@ -100,7 +107,11 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query that makes sense. There are either aggregates or selected columns."""
+    """A query that makes sense. There are either aggregates or selected columns.
+
+    ``having``, ``order_by`` and ``limit`` are about the result and no row depends on them, so they
+    are not among ``expressions``, and nothing is kept of an object for their sake.
+    """
 
     source: Source
     filter: Compiled | None
@@ -131,7 +142,10 @@ class QueryPlan:
         return list(dict.fromkeys(part for each in self.expressions() for part in each.parts))
 
     def reads(self, variable: str) -> bool:
-        """Tell whether any row depends on a variable."""
+        """Tell whether any row depends on a variable of ``OF_ROW``.
+
+        Where none does, a change of it (a Location's labels, a Lease that lapses) costs nothing.
+        """
         return any(each.reads(variable) for each in self.expressions())
 
 
@@ -156,6 +170,11 @@ class _Reader:
         self.errors: list[FieldError] = []
 
     def plan(self) -> QueryPlan:
+        """Return the plan; of no use when there are errors.
+
+        Columns come first, as ``having`` and ``orderBy`` name them. A column that does not compile
+        is missing there, so one mistake may be found twice; none is overlooked.
+        """
         spec = self._spec
         select, aggregates = spec.get("select") or [], spec.get("aggregates") or []
         self._check_form(select, aggregates)
@@ -187,6 +206,7 @@ class _Reader:
         self.errors.append(FieldError.forbidden(path, detail))
 
     def _check_form(self, select: Sequence[Any], aggregates: Sequence[Any]) -> None:
+        """Check that the query is one of the two sorts: groups and aggregates, or single rows."""
         if select and aggregates:
             self._forbidden("spec.select", "may not be combined with aggregates")
         if select and self._spec.get("groupBy"):
@@ -220,6 +240,11 @@ class _Reader:
         )
 
     def _compiled(self, path: str, text: str | None, wanted: Sequence[str]) -> Compiled | None:
+        """Return an expression; None for none, and for one that means nothing.
+
+        One of the wrong type is returned, its error noted: its column is there for ``having``. Rows
+        of Destinations have no object, so ``obj`` and ``status`` are unknown names there.
+        """
         if text is None:
             return None
         try:
@@ -295,7 +320,11 @@ class _Reader:
 
 
 def _result_type(column: Column | Aggregate) -> CelType:
-    """Return the type by which ``having`` knows a column; a value may be missing, so few have."""
+    """Return the type by which ``having`` knows a column.
+
+    A sum or a maximum has none: it is null for a group none of whose rows had a value, and then
+    ``total > 3`` fails for that group alone.
+    """
     if isinstance(column, Column):
         return column.value.type
     if column.function == "Count":
@@ -308,12 +337,17 @@ def _some(names: Sequence[str] | None) -> frozenset[str] | None:
 
 
 def _sentence(wanted: Sequence[str]) -> str:
+    """Return types as a person would write them: nobody writes ``dyn``, or means null."""
     named = [name for name in wanted if name not in ("dyn", "null", "uint")]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 def resources_read(query: Object) -> list[tuple[str, str, str]]:
-    """Return group, resource and namespace of what a query shows; no namespace stands for all."""
+    """Return group, resource and namespace of what a query shows; no namespace stands for all.
+
+    Its answer stands in its status, where RBAC on the objects no longer applies. So admission asks
+    whether whoever writes the query may read all of this.
+    """
     section = (query.get("spec") or {}).get("from") or {}
     group = section.get("apiGroup", "")
     return [

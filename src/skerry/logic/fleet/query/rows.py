@@ -9,6 +9,12 @@ knows where it would belong; an aggregate that fails loses this row for that col
 merely shown beside a value is null. Nothing is ever zero for want of a value, because a zero would
 be added and averaged as if an edge had said it.
 
+    what fails             the row then                       counted as
+    filter, a group's key  contributes nothing                excluded, with an error
+    an aggregate           counts, without a value there      matched, with an error
+    a selected column      is shown, with null there          matched, with an error
+    what a Top shows       is shown, with null there          matched
+
 An edge whose Lease has lapsed keeps its row: its report gives way to one that says so, and what was
 kept of the object stays, since that is the last that is known. A query that wants none of it says
 so in its filter (``report.delivered``).
@@ -58,7 +64,8 @@ class Ident(NamedTuple):
 class Row(NamedTuple):
     """``copy`` None: the edge's mailbox has no copy, or none of the workspace's own.
 
-    ``revision`` is the one that the mailbox is settled at; 0 without a Rollout.
+    ``lease`` None: the edge has no Lease, so it was never heard of. ``revision`` is the one that
+    the mailbox is settled at; 0 without a Rollout.
     """
 
     ident: Ident
@@ -82,7 +89,8 @@ class Outcome(NamedTuple):
     """What a row contributes.
 
     ``verdict`` is one of the constants below; only a row that counts has a key and values, and a
-    value is None where its expression failed.
+    value is None where its expression failed. ``time`` is that of the report as it was written,
+    whatever has become of the edge's Lease since.
     """
 
     verdict: str
@@ -106,7 +114,10 @@ def own_copy(copy: Copy | None, cluster: ClusterName) -> Copy | None:
 
 
 class Evaluator:
-    """A plan, applied to rows. *positions* says where in a copy the value of each part is."""
+    """A plan, applied to rows. *positions* says where in a copy the value of each part is.
+
+    It remembers nothing of a row: the same row has the same outcome, whenever it is asked for.
+    """
 
     def __init__(self, plan: QueryPlan, positions: Mapping[str, int]) -> None:
         self._plan = plan
@@ -245,7 +256,7 @@ Evaluation = Evaluator | KindEvaluators
 
 
 class _Scope(dict[str, Any]):
-    """Variables of a row. Reading a part that failed fails."""
+    """Variables of a row. Reading a part that failed fails, and not before it is read."""
 
     def __init__(self, **known: Any) -> None:
         super().__init__(**known)
@@ -256,7 +267,10 @@ class _Scope(dict[str, Any]):
 
 
 class _Lazy:
-    """The scope of a row, made when the first expression needs one."""
+    """The scope of a row, made when the first expression needs one.
+
+    A query about content alone never does: each of its expressions is a part, whose value is kept.
+    """
 
     __slots__ = ("_evaluator", "_made", "_row")
 
@@ -272,7 +286,7 @@ class _Lazy:
 
 
 class Backwards:
-    """Orders the other way round."""
+    """Orders the other way round: texts too, which have no negative, and one column of several."""
 
     __slots__ = ("of",)
 

@@ -15,6 +15,20 @@ of its copy and what its groups need.
 
 An item is called without its cluster, as its copies are. A query in a workload's workspace has the
 rows that its own placements lead to; one in the provider workspace has all.
+
+What happens when the Lease of one edge lapses:
+
+    put_lease(uid, lapsed)     the rows at that edge, of the queries that read ``report``
+    fold.remove(row)           each of them as it was, with the Lease that lives
+    the write                  one entry of a dict
+    fold.add(row)              each as it is now: its report says that nobody knows
+
+All of it stands on one rule: a write names every row that it may change, as it was before or as it
+is after. A row too many is taken out and in again and costs an evaluation. A row too few stays in
+the fold as it was, and what is later taken out is not what was put in.
+
+Inputs may come in any order: a copy that no placement leads to is kept, and is no row yet. Nothing
+is durable; after a restart a query is started when everything that it asks about has been read.
 """
 
 from __future__ import annotations
@@ -76,7 +90,7 @@ class Asked(NamedTuple):
 class Live:
     """A query that is kept up. ``cluster`` is whose rows it has; empty: everybody's.
 
-    ``reads`` are the variables of a row that it depends on.
+    ``reads`` are the variables of a row that it depends on; a change of others does not concern it.
     """
 
     ref: ObjectRef
@@ -102,12 +116,14 @@ class QueryTables:
         self._queries: dict[ObjectRef, Live] = {}
         # By whose rows they have, so that a change meets only those it may concern.
         self._by_cluster: dict[ClusterName, list[Live]] = {}
+        # Placements by the item they select, and items by placement: one relation, both ways.
         self._selecting: dict[ObjectRef, set[ObjectRef]] = {}
         self._selected: dict[ObjectRef, set[ObjectRef]] = {}
         self._upsyncs: dict[ObjectRef, tuple[UpsyncRule, ...]] = {}
         self._destinations: dict[ObjectRef, dict[str, Destination]] = {}
         # SyncTarget UIDs that placements reach by a Location, and by how many.
         self._reached: dict[Place, dict[str, int]] = {}
+        # By item, then by the SyncTarget's UID. What came up is kept apart from what was placed.
         self._copies: dict[ObjectRef, dict[str, Copy]] = {}
         self._upsynced: dict[ObjectRef, dict[str, Copy]] = {}
         self._locations: dict[Place, Labels] = {}
@@ -127,7 +143,10 @@ class QueryTables:
     def start(
         self, ref: ObjectRef, cluster: ClusterName, plan: QueryPlan, evaluator: Evaluation
     ) -> None:
-        """Keep a query up from now on; *evaluator* knows where in copies its parts are."""
+        """Keep a query up from now on; *evaluator* knows where in copies its parts are.
+
+        All of its rows are evaluated here and now.
+        """
         reads = frozenset(name for name in OF_ROW if plan.reads(name))
         live = Live(ref, cluster, plan, QueryFold(plan, evaluator), reads)
         for asked in self._all(live):
@@ -155,7 +174,11 @@ class QueryTables:
         return self._queries[ref].fold.ages.first_from(time)
 
     def memory_of(self, ref: ObjectRef) -> int:
-        """Return about how many bytes a query that is kept up holds."""
+        """Return about how many bytes a query that is kept up holds.
+
+        What several queries need of a copy is kept once and counted for each of them, so the sum
+        over queries is more than is held.
+        """
         live = self._queries[ref]
         plan = live.plan
         each = ROW_BYTES + PART_BYTES * len(plan.parts()) + ORDERED_BYTES * bool(plan.select)
@@ -182,7 +205,10 @@ class QueryTables:
         self._put_object(self._upsynced, UPSYNCED, item, uid, copy)
 
     def forget_kind(self, kind: GroupResource) -> None:
-        """Keep nothing of the objects of a kind that no query is about any more."""
+        """Keep nothing of the objects of a kind that no query is about any more.
+
+        No row is taken out for it, so no query that is kept up may have rows of the kind.
+        """
         for held in (self._copies, self._upsynced):
             for item in [item for item in held if item.group_resource == kind]:
                 del held[item]
@@ -293,7 +319,7 @@ class QueryTables:
                 yield live
 
     def _all(self, live: Live) -> Iterable[Asked]:
-        """Return every row a query may have, without repeats."""
+        """Return every row a query may have, without repeats: two placements may lead to one."""
         found = {}
         for placement, edges in self._destinations.items():
             if live.takes(placement):
@@ -302,7 +328,11 @@ class QueryTables:
         return found
 
     def _at(self, uid: str, only: ObjectRef | None = None) -> Iterator[tuple[Live, Asked]]:
-        """Yield the rows at an edge, without repeats; *only*: those a placement may lead to."""
+        """Yield the rows at an edge, without repeats; *only*: those a placement may lead to.
+
+        With *only* the placement need not go there yet: whoever adds the destination asks for the
+        rows that there will be.
+        """
         going = (
             [only] if only is not None else [p for p, e in self._destinations.items() if uid in e]
         )
@@ -329,7 +359,11 @@ class QueryTables:
         return [item for item, found in self._upsynced.items() if uid in found and takes(item)]
 
     def _leading(self, live: Live, asked: Asked) -> ObjectRef | None:
-        """Return the first placement by name that leads to a row; None: there is no such row."""
+        """Return the first placement by name that leads to a row; None: there is no such row.
+
+        However many lead there it is one row, and which placement it shows must not depend on which
+        of them came first.
+        """
         item, uid = asked
         rows = live.plan.source.rows
         going: Collection[ObjectRef]
@@ -352,7 +386,11 @@ class QueryTables:
         return min(found, key=lambda each: (each.name, each.cluster)) if found else None
 
     def _row(self, live: Live, asked: Asked) -> Row | None:
-        """Return a row as it is now."""
+        """Return a row as it is now.
+
+        A placed object without a copy is a row all the same, of an edge that has it not yet. What
+        nobody has brought up is none: nothing says that it should exist.
+        """
         placement = self._leading(live, asked)
         if placement is None:
             return None
@@ -392,6 +430,7 @@ class QueryTables:
         uid: str,
         copy: Copy | None,
     ) -> None:
+        """Take an object; what is kept of it is compared, so other changes of it cost nothing."""
         if held.get(item, _NO_COPIES).get(uid) == copy:
             return
         asked = Asked(item, uid)

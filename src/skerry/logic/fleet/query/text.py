@@ -1,4 +1,9 @@
-"""Answers as text: a table for people, CSV for spreadsheets."""
+"""Answers as text: a table for people, CSV for spreadsheets.
+
+Whatever is in a cell, an edge may have written it. So a table has no character that a terminal
+would obey, and CSV no cell that a spreadsheet would compute. ``notes`` has what a table alone would
+hide: rows that nobody has answered for, that are stale, or that are not shown.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What is different from the revision before, and by whose hand."""
+"""What is different from the revision before, and by whose hand.
+
+Two manifests are compared by digest, so an object is among the causes when its content differs and
+not when its status does. One that is gone has no resourceVersion any more. A first revision has no
+causes: all of it is new, and a list of everything would explain nothing.
+"""
 
 from __future__ import annotations
 

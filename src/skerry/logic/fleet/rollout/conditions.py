@@ -2,6 +2,18 @@
 
 ``Ready`` is what kstatus and Argo CD look at: True when everybody who can be reached has the
 revision that the workspace is at. ``Stalled`` is True when nothing will happen without a person.
+
+    phase                               Progressing  Ready  Stalled
+    Settling, Awaiting, RollingBack     True         False  False
+    Progressing, Soaking                True         False  True while it lacks what it waits for
+    Paused after a failure              False        False  True
+    Completed                           False        True   False
+    RolledBack                          False        False  True, for a failure
+
+Completed is ``Ready`` when everybody who is heard of has the revision. ``Stalled`` is True in any
+phase while too many newcomers fail, and ``Progressing`` False while ``spec.paused``. To wait for
+approval is no stall: the spec asks for it. A return ends with ``Ready`` False, however well
+everybody is: what runs is not what the workspace has.
 """
 
 from __future__ import annotations
@@ -58,6 +70,11 @@ def conditions(given: Situation, found: Assignment) -> list[dict[str, Any]]:
 
 
 def _is_ready(view: View, found: Assignment) -> bool:
+    """Tell whether the live revision is stable, and at everybody who is heard of.
+
+    Who is given it in this very step counts, as the condition is written along with the step. Edges
+    that are silent hold nothing back, nor do newcomers that were not let in yet.
+    """
     state = view.state
     if state.phase not in AT_REST or state.phase == ROLLED_BACK or state.stable != view.given.live:
         return False
@@ -67,6 +84,7 @@ def _is_ready(view: View, found: Assignment) -> bool:
 
 
 def _progress(view: View, found: Assignment) -> tuple[bool, str, str]:
+    """Return whether something is under way, and which phase it is, as a reason and in words."""
     state, given = view.state, view.given
     target, total = len(given.at(state.target)), len(given.places)
     counted = f"revision {state.target} at {target} of {total} destinations"
@@ -93,7 +111,12 @@ def _progress(view: View, found: Assignment) -> tuple[bool, str, str]:
 
 
 def _stall(view: View, found: Assignment) -> tuple[str, str]:
-    """Return why nothing will happen without a person; empty when something will."""
+    """Return why nothing will happen without a person; empty when something will.
+
+    The first that applies: a failure that stopped the attempt, a gate that others hold shut,
+    newcomers that fail. Only a wave under way can have too little evidence, or be held by a limit.
+    ``spec.paused`` is no stall: whoever set it knows.
+    """
     state, given = view.state, view.given
     if state.phase in (PAUSED, ROLLED_BACK) and state.failure is not None:
         return state.failure.reason, state.failure.message

@@ -2,6 +2,10 @@
 
 Everything of the revision that the destination was given counts, whatever the workspace has by
 now: what was added since is not missing there, and what was deleted since still is to be well.
+
+Well and unwell leave room for a third. An object whose edge has not reported its status yet is
+neither: its destination waits, and nothing speaks against the revision. An edge that is silent has
+no evidence at all, good or bad, whatever it reported before.
 """
 
 from __future__ import annotations
@@ -61,6 +65,11 @@ def evidence(
 
 
 def _is_well(item: Item, report: Report) -> bool:
+    """Tell whether an object was delivered and has nothing more to show.
+
+    A kind without a status has shown all with its delivery. Where nobody knows whether it has one,
+    a status that was reported says so.
+    """
     if not report.delivered:
         return False
     asks = report.reported if item.has_status is None else item.has_status
@@ -80,7 +89,7 @@ def _message(unwell: list[tuple[Item, Report]], found: list[tuple[Item, Report]]
 
 
 def _fails(fail_when: Predicate | None, found: list[tuple[Item, Report]]) -> bool | None:
-    """Return what the expression says; None when it has no answer."""
+    """Return what the expression says; None when it has no answer: neither good nor bad."""
     if fail_when is None:
         return False
     try:

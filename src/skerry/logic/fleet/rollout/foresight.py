@@ -3,6 +3,16 @@
 Which edges a wave of so many takes depends on the digest of what is not cut yet: of such a wave the
 number is known and not the names. Times are the earliest possible: everybody is good at once, and
 nobody waits for a person.
+
+A hundred edges, ``waves: [{name: canary, until: 2, soak: 10m}]``, ``minReady: 30s`` and a pace of
+10 %, which is ten at once:
+
+    wave canary         2 in one turn        30 s + 10 min
+    everybody else      98 in ten turns      10 x 30 s
+    earliest end                             15 min 30 s, after the time to settle
+
+The group of ``pace.per`` that needs the most turns decides. Who is unwell by then, and takes room
+without being assigned, cannot be foreseen; so a rollout may take longer and never less.
 """
 
 from __future__ import annotations
@@ -82,7 +92,10 @@ class RolloutForeseen:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What a rollout would start from; *locations* are names by slot."""
+    """What a rollout would start from; *locations* are names by slot.
+
+    *manual*: a revision is cut when a person asks for it, and not when the workspace is quiet.
+    """
 
     name: str
     spec: RolloutSpec
@@ -168,7 +181,10 @@ def _holds(given: Prospect) -> Iterator[str]:
 
 
 def _gates(given: Prospect) -> Iterator[str]:
-    """Yield what every wave, or one of them, has to show."""
+    """Yield what every wave, or one of them, has to show.
+
+    Of the last wave no number is asked: there all that can be reached are evidence enough.
+    """
     spec, wanted = given.spec, given.spec.judge.evidence
     for number in range(1, spec.last):
         wave = spec.wave(number)

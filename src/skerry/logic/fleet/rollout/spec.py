@@ -8,6 +8,10 @@ A percentage is rounded up where it permits (``until``, ``concurrency``, ``maxUn
 exceeded (``failures.max``). A rollout fails when it exceeds both limits of ``failures``: the number
 spares small fleets, of which one edge is more than any percentage, and the percentage large ones.
 
+    ``max: 2%, above: 3``    of 10 or 100, the fourth Bad fails it; of 500 the eleventh
+    ``above: 3`` alone       the fourth, of however many
+    neither                  the first
+
 What cannot be read is as if it were not there, so that all errors are found in one reading; while
 there are any, nothing is assigned.
 
@@ -61,7 +65,10 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A wave. ``until`` None: everybody selected; ``selector`` empty: everybody."""
+    """A wave. ``until`` None: everybody selected; ``selector`` empty: everybody.
+
+    ``soak`` is in seconds, which count only while nothing gets worse; ``approval`` is asked after.
+    """
 
     name: str
     selector: Terms = ()
@@ -73,7 +80,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How many may be Bad. None: that limit allows none."""
+    """How many may be Bad. None: that limit allows none, and the other one decides."""
 
     max: Portion | None = None
     above: int = 0
@@ -107,7 +114,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many may be in flight and unwell, everywhere and in each group of ``per``."""
+    """How many may be in flight and unwell, everywhere and in each group of ``per``.
+
+    ``per`` are label keys of Locations: each value of each key is a group with limits of its own,
+    and whoever is assigned has to find room in all of its groups.
+    """
 
     concurrency: Portion = Portion(10, percent=True)
     max_unavailable: Portion = Portion(10, percent=True)
@@ -116,7 +127,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSpec:
-    """A Rollout's wishes. With ``errors`` nothing moves."""
+    """A Rollout's wishes. With ``errors`` nothing moves.
+
+    ``force`` is a revision that everybody gets at once, past waves and verdicts; 0 for none.
+    """
 
     waves: tuple[Wave, ...] = ()
     pace: Pace = Pace()
@@ -133,7 +147,10 @@ class RolloutSpec:
     errors: tuple[FieldError, ...] = ()
 
     def wave(self, number: int) -> Wave:
-        """Return a wave by its number from 1; the last one holds everybody."""
+        """Return a wave by its number from 1; the last one holds everybody.
+
+        It is not in the spec, so a Rollout without waves has one: everybody, as the pace allows.
+        """
         return self.waves[number - 1] if number <= len(self.waves) else LAST
 
     @property
@@ -146,7 +163,10 @@ LAST: Final = Wave("")
 
 
 class _Reading:
-    """Reads members of a spec and gathers what is wrong with them."""
+    """Reads members of a spec and gathers what is wrong with them.
+
+    Each method returns something usable for what it cannot read, so that reading goes on.
+    """
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []

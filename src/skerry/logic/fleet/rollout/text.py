@@ -1,4 +1,13 @@
-"""A Rollout and its revisions in words and tables, for the command line."""
+"""A Rollout and its revisions in words and tables, for the command line.
+
+Everything is read from the status as a hub has it: nothing is judged again here, and what a hub of
+another version has not written is left out. One Rollout that is stuck in its first wave reads
+
+    Rollout web: Progressing revision 42 (stable: 41)
+      3 of 40 at the target, 3 good
+      wave canary, opened 2026-09-01T14:05:00.000Z
+      Stalled=True Held: 4 are not well; 4 may be
+"""
 
 from __future__ import annotations
 
@@ -12,7 +21,11 @@ Rows = list[tuple[str, ...]]
 
 
 def status_lines(rollout: Mapping[str, Any]) -> list[str]:
-    """Return where a rollout stands, most important first."""
+    """Return where a rollout stands, most important first.
+
+    A condition has a line only where it is bad news. Below are the destinations that the verdicts
+    name, which are some of those that failed and not all.
+    """
     status, name = rollout.get("status") or {}, rollout["metadata"]["name"]
     if not status:
         return [f"Rollout {name}: nobody has looked at it yet; does the edge scheduler run?"]
@@ -47,6 +60,7 @@ def status_lines(rollout: Mapping[str, Any]) -> list[str]:
 
 
 def _headline(name: str, status: Mapping[str, Any]) -> str:
+    """Return the phase and the target; the stable revision only where it is another one."""
     stable = status.get("stable")
     back = f" (stable: {stable})" if stable and stable != status.get("target") else ""
     target = f" revision {status['target']}{back}" if status.get("target") else ""
@@ -61,7 +75,10 @@ def _counted(counts: Mapping[str, Any]) -> str:
 
 
 def foreseen_lines(found: RolloutForeseen) -> list[str]:
-    """Return the rollout that a change would start."""
+    """Return the rollout that a change would start.
+
+    A wave whose members nobody can know yet has their number alone (``foresight``).
+    """
     stable = f" (stable: {found.stable})" if found.stable else ""
     settles = f" when the workspace was quiet for {duration_text(found.settle)}"
     lines = [f"  Rollout {found.name} would start a new revision{stable}{settles}:"]
@@ -96,7 +113,11 @@ def duration_text(seconds: float) -> str:
 
 
 def is_ready(rollout: Mapping[str, Any]) -> bool:
-    """Tell whether everybody who can be reached has what the workspace has."""
+    """Tell whether everybody who can be reached has what the workspace has.
+
+    Like ``is_stalled``, only of the generation that is there: a Rollout that was just edited still
+    shows the condition of before, and a tool that waits would end at once.
+    """
     return _is(rollout, "Ready")
 
 

@@ -2,11 +2,20 @@
 
 ``Delivered``, ``Healthy`` and ``Held`` speak of the destinations that were heard of; those that
 were not are counted in every message, and hold nothing back. With none heard of the first two are
-Unknown. ``Ready`` is the conjunction of these with what the edge scheduler and the placement
-translator say: the first of them that fails lends it status, reason and message.
+Unknown; but what the translator withholds is not delivered, whoever was heard of. ``Ready`` is the
+conjunction of these with what the edge scheduler and the placement translator say: the first of
+them that fails lends it status, reason and message.
 
 A message is for people and stays as it is while nothing happens: it tells the time an edge was last
 heard of, not how long ago that is.
+
+    destinations  unknown  delivered  healthy    Delivered  Healthy
+    4             0        4          4          True       True
+    4             1        3          3          True       True: the fourth is only counted
+    4             0        4          3          True       False: Unhealthy, or else Pending
+    4             0        3          3          False      False: what is not there is not healthy
+    4             4        0          0          Unknown    Unknown: NoneReachable
+    0             0        0          0          Unknown    Unknown: NoDestinations
 """
 
 from __future__ import annotations
@@ -61,6 +70,7 @@ def placement_conditions(
 
 
 def _delivered(standing: Standing, problems: Sequence[Problem]) -> Object:
+    """Return Delivered; what the hub withholds will not arrive by waiting, so it comes first."""
     counted = _counted(standing, standing.delivered, "delivered")
     if problems:
         text = "; ".join(map(_problem, problems[:MAX_NAMED])) + _more(len(problems) - MAX_NAMED)
@@ -81,6 +91,7 @@ def _problem(problem: Problem) -> str:
 
 
 def _healthy(standing: Standing) -> Object:
+    """Return Healthy: one unhealthy destination is named before any that are only pending."""
     counted = _counted(standing, standing.healthy, "healthy")
     if not standing.known:
         return _unreachable(HEALTHY, standing)
@@ -96,6 +107,10 @@ def _healthy(standing: Standing) -> Object:
 
 
 def _held(standing: Standing, removals: Mapping[str, Any]) -> Object:
+    """Return Held: first what guards hold on the hub, with the name that confirms it.
+
+    What edges hold back is reported after that, by the first of them.
+    """
     guarded = [removals[each] for each in ("held", "heldObjects") if each in removals]
     if guarded:
         asked = [f"{hold['why']}; {CONFIRM}={hold['name']} lets them go" for hold in guarded]
@@ -108,6 +123,7 @@ def _held(standing: Standing, removals: Mapping[str, Any]) -> Object:
 
 
 def _ready(standing: Standing, others: Sequence[Object]) -> Object:
+    """Return Ready; what is not there yet makes it Unknown, unless one before it fails."""
     for kind in _CONJUNCTION:
         found = condition_of(others, kind)
         if found is None:

@@ -6,6 +6,17 @@ says so.
 
 ``status.observedGeneration`` is not looked at: it counts the edge cluster's generations, and the
 copy at hand has the mailbox's. Whether the newest content was applied is reported by delivery.
+
+A Deployment with ``spec.replicas: 3``, by its status:
+
+    nothing at all                              Unknown  NotReported
+    updatedReplicas: 1                          False    RollingOut: 1 of 3 replicas updated
+    updatedReplicas: 3, availableReplicas: 2    False    Unavailable: 2 of 3 replicas available
+    the same, and Progressing is False          False    that condition's reason and message
+    updatedReplicas: 3, availableReplicas: 3    True
+
+A count that a status leaves out is zero, as Kubernetes writes it. Every field is read as if it were
+of any type: an edge may be anybody's, and a status that is malformed is judged and not an error.
 """
 
 from __future__ import annotations
@@ -51,7 +62,7 @@ WITHOUT_HEALTH: Final = frozenset(
     )
 )
 
-# A Job with pods that may or may not get on.
+# A Job with pods that may or may not get on: the only True that a cause overrules (``because``).
 _RUNNING: Final = "Running"
 
 Rule = Callable[[Raw, Raw], Health]
@@ -112,6 +123,11 @@ def conditions_of(status: Raw) -> Sequence[Raw]:
 
 
 def _deployment(spec: Raw, status: Raw) -> Health:
+    """Judge as ``kubectl rollout status`` does, and by what the conditions say is wrong.
+
+    Conditions come first, since they say why. Who pauses a Deployment wants no update to be waited
+    for: then only availability counts.
+    """
     for kind, bad in (("Progressing", "False"), ("ReplicaFailure", "True")):
         condition = _condition(status, kind)
         if condition is not None and condition.get("status") == bad:
@@ -135,6 +151,11 @@ def _replica_set(spec: Raw, status: Raw) -> Health:
 
 
 def _stateful_set(spec: Raw, status: Raw) -> Health:
+    """Judge by updates that are to happen by themselves, then by availability.
+
+    Pods below the partition are to stay as they are, and with ``OnDelete`` all of them, so neither
+    is missing from what is updated.
+    """
     wanted = _number(spec, "replicas", 1)
     strategy = _map(spec, "updateStrategy")
     rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
@@ -149,6 +170,7 @@ def _stateful_set(spec: Raw, status: Raw) -> Health:
 
 
 def _daemon_set(spec: Raw, status: Raw) -> Health:
+    """Judge by nodes: how many there are to be is reported by the edge, and in no spec."""
     wanted = _number(status, "desiredNumberScheduled")
     on_delete = _map(spec, "updateStrategy").get("type") == "OnDelete"
     updated = _number(status, "updatedNumberScheduled")
@@ -158,6 +180,7 @@ def _daemon_set(spec: Raw, status: Raw) -> Health:
 
 
 def _job(spec: Raw, status: Raw) -> Health:
+    """Judge by how it ended; before that, by whether it is to run and does."""
     failed = _condition(status, "Failed")
     if failed is not None and failed.get("status") == "True":
         return _unhealthy(failed, "Failed")
@@ -172,6 +195,11 @@ def _job(spec: Raw, status: Raw) -> Health:
 
 
 def _pod(spec: Raw, status: Raw) -> Health:
+    """Judge by the phase where that is final; else by what is most specific.
+
+    A container that waits says why ("ImagePullBackOff"), where the condition Ready would only say
+    that it is not ready.
+    """
     phase = status.get("phase")
     if phase == "Succeeded":
         return Health("True", "Succeeded")
@@ -195,6 +223,7 @@ def _pod(spec: Raw, status: Raw) -> Health:
 
 def _stuck_container(status: Raw) -> Health | None:
     """Return what a container waits for, unless it is only about to start."""
+    # In this order: containers wait until the init containers are through.
     for member in ("initContainerStatuses", "containerStatuses"):
         found = status.get(member)
         for container in found if isinstance(found, list) else ():
@@ -236,6 +265,8 @@ def _service(spec: Raw, status: Raw) -> Health:
 
 
 def _in_phase(*healthy: str) -> Rule:
+    """Return a rule for kinds with a phase; one that reports none is judged by conditions."""
+
     def rule(spec: Raw, status: Raw) -> Health:
         phase = status.get("phase")
         if not isinstance(phase, str) or not phase:
@@ -246,7 +277,11 @@ def _in_phase(*healthy: str) -> Rule:
 
 
 def _by_conditions(_: Raw, status: Raw) -> Health:
-    """Judge by the conditions Kubernetes recommends every kind to have."""
+    """Judge by the conditions Kubernetes recommends every kind to have.
+
+    Trouble counts whatever else is said. Then the first type that there is decides alone: with
+    ``Ready`` reported, nobody asks whether ``Available`` agrees.
+    """
     for kind in TROUBLE:
         condition = _condition(status, kind)
         if condition is not None and condition.get("status") == "True":
@@ -290,6 +325,7 @@ def _condition(status: Raw, kind: str) -> Raw | None:
 
 def _number(section: Raw, name: str, default: int = 0) -> int:
     value = section.get(name)
+    # ``True`` is an int in Python and no number in JSON.
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 

@@ -49,7 +49,11 @@ from skerry.logic.fleet.tables.table import Table
 # Where a condition's status is counted.
 _COLUMNS = {"True": 0, "False": 1, "Unknown": 2}
 # The unhealthy come first, then those not heard of, then those of which nothing is known yet; of
-# equals those that are not delivered.
+# equals those that are not delivered. So, with one more for what is delivered:
+#     0, 1  unhealthy
+#     2     not heard of; whether it is delivered is not known either
+#     3, 4  not known yet to be well or not
+#     5, 6  healthy, or without a health to wait for
 _RANKS = {"False": 0, "Unknown": 3, "True": 5}
 _UNHEARD = 2
 # Heard of, delivered and healthy, or without a health to wait for.
@@ -131,7 +135,11 @@ _Fields = tuple[tuple[str, Number], ...]
 
 
 class Tally:
-    """The reports of one object's destinations, and their totals at any moment."""
+    """The reports of one object's destinations, and their totals at any moment.
+
+    What was added and removed again leaves no trace, in whatever order: counts that come to zero
+    are forgotten, so that a tally equals one made anew from what is left.
+    """
 
     __slots__ = (
         "_conditions",
@@ -233,6 +241,7 @@ class Tally:
     def replace(self, _: str, old: Detail, new: Detail) -> None:
         """Take what a destination reports now for what it did; what is the same is not touched."""
         was, now = old.report, new.report
+        # Each part is compared before it is counted: of a report that changed, most has not.
         self._delivered += now.delivered - was.delivered
         self._reported += now.reported - was.reported
         if was.health is not now.health:
@@ -253,6 +262,7 @@ class Tally:
         if was.origin != now.origin:
             self._count_origin(was.origin, -1)
             self._count_origin(now.origin, 1)
+        # With the same rank its place is the same, and there is nothing to move.
         held, entry = _entry(old), _entry(new)
         at = bisect_left(self._order, held)
         if held[0] == entry[0] and held[2] == entry[2]:
@@ -458,6 +468,7 @@ def _plain(number: Number | Fraction) -> Number:
 
 
 def _entry(detail: Detail) -> _Entry:
+    """Return where a detail stands; what nobody waits for counts as healthy (``_RANKS``)."""
     destination, report = detail
     if report.last_heard is not None:
         return _UNHEARD, destination.location, destination, report

@@ -30,10 +30,13 @@ from skerry.logic.fleet.syncing.access import EdgeAccess
 _RBAC = "rbac.authorization.k8s.io"
 _RBAC_VERSION = f"{_RBAC}/v1"
 MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
+# Neither update nor deletecollection: it applies, and removes one by one.
 _SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
+# Kubeconfigs have extensions for what only some programs read; the others leave them alone.
 _EDGE_EXTENSION = "edge.kcp.io/edge"
 _UID = "syncTargetUID"
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+# The strictest of the Pod Security Standards; the pod that ``_deployment`` makes keeps to it.
 _RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 # The user of the image; a volume is given to its group.
 _USER = 65532
@@ -46,7 +49,11 @@ _RESOURCES: Object = {
 
 
 def syncer_id(sync_target: str, mailbox_cluster: str) -> str:
-    """Return the name of everything a syncer has at its edge."""
+    """Return the name of everything a syncer has at its edge.
+
+    Two SyncTargets of one name, in two workspaces, may stand for one cluster. Their mailboxes are
+    two, so their syncers are called differently.
+    """
     text = hashlib.sha256(mailbox_cluster.encode()).hexdigest()[:8]
     return f"kubestellar-syncer-{sync_target}-{text}"
 
@@ -83,7 +90,9 @@ def mailbox_objects(sync_target: str) -> list[Object]:
 def hub_kubeconfig(server: str, ca: bytes, sync_target: str, token: str, uid: str = "") -> Object:
     """Return the kubeconfig by which a syncer reaches its mailbox.
 
-    With *uid* it says which SyncTarget the edge is: that is part of its name at the hub.
+    With *uid* it says which SyncTarget the edge is: that is part of its name at the hub. Without
+    *ca* the edge verifies the hub by the authorities that its own machine trusts. No path of a
+    file is in it, so it is whole wherever it is copied to.
     """
     cluster: Object = {"server": server}
     if ca:
@@ -116,7 +125,8 @@ def sync_target_uid(user_extensions: Mapping[str, Any]) -> str:
     return str(found.get(_UID, "")) if isinstance(found, Mapping) else ""
 
 
-# What sessions through a tunnel do with pods.
+# What sessions through a tunnel do with pods. They are opened by GET as WebSockets and by POST as
+# SPDY, which RBAC knows as two verbs.
 _TUNNEL_RULES: tuple[Object, ...] = (
     {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]},
     {
@@ -139,8 +149,11 @@ class ManifestTerms:
     kubeconfig: str | None
     # Whether the syncer makes a key, which it keeps in a Secret of its own.
     makes_key: bool = False
+    # Empty: one of its own, called as everything else (``syncer_id``).
     namespace: str = ""
+    # One is elected and works; the others stand by.
     replicas: int = 1
+    # Everything is allowed at the edge, so that nothing has to be printed anew for other kinds.
     admin: bool = False
     # Of the journal's volume; empty is the edge's default.
     storage_class: str = ""
@@ -149,7 +162,11 @@ class ManifestTerms:
 
 
 def edge_manifest(terms: ManifestTerms) -> list[Object]:
-    """Return everything to be applied at an edge for a syncer to run there as a pod."""
+    """Return everything to be applied at an edge for a syncer to run there as a pod.
+
+    In an order in which it can be applied one by one: a Namespace before what is in it, a role
+    before its binding, and the pod last.
+    """
     name = syncer_id(terms.sync_target, terms.mailbox_cluster)
     namespace = terms.namespace or name
     made: list[Object] = [
@@ -218,6 +235,7 @@ def _namespace(name: str, *, own: bool) -> Object:
 
 
 def _everywhere(terms: ManifestTerms) -> list[Object]:
+    """Return what the syncer may do at the edge as a whole."""
     if not terms.admin:
         return list(terms.access.everywhere)
     return [dict(_ANYTHING), {"nonResourceURLs": ["*"], "verbs": ["*"]}]
@@ -232,6 +250,12 @@ def _within(terms: ManifestTerms) -> list[Object]:
 
 
 def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
+    """Return roles and bindings: for the whole edge, the syncer's own namespace, and the placed.
+
+    What is allowed in namespaces of placed objects is one ClusterRole with a RoleBinding in each,
+    so it is written once and holds nowhere else. These Namespaces are made here as well, bare: the
+    syncer would come too late with them, since it cannot write there before it is bound.
+    """
     everywhere = _everywhere(terms)
     lease = {
         "apiGroups": ["coordination.k8s.io"],
@@ -240,6 +264,7 @@ def _rights(name: str, namespace: str, terms: ManifestTerms) -> list[Object]:
     }
     own = [lease]
     if terms.makes_key:
+        # Not ``create``, which no name limits: it would do for every Secret of the namespace.
         own.append(
             {
                 "apiGroups": [""],
@@ -286,6 +311,7 @@ def _binding(
     role_kind: str,
     role: str,
 ) -> Object:
+    """Return a binding of an account, which may be of another namespace than the binding."""
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": account_namespace}
     return {
@@ -316,6 +342,7 @@ def _identity_secret(name: str, namespace: str) -> Object:
 
 
 def _secret(name: str, namespace: str, kubeconfig: str) -> Object:
+    """Return the Secret that holds the way to the hub; printing it again replaces it."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -346,6 +373,11 @@ def _claim(name: str, namespace: str, storage_class: str) -> Object:
 
 
 def _deployment(name: str, namespace: str, terms: ManifestTerms) -> Object:
+    """Return the Deployment: no root, nothing that the restricted standard forbids.
+
+    ``fsGroup`` lets the image's user write the volume. Service links are off because each Service
+    of the namespace would come as variables in the environment, which nobody reads.
+    """
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",
@@ -383,6 +415,7 @@ def _deployment(name: str, namespace: str, terms: ManifestTerms) -> Object:
 
 
 def _container(name: str, namespace: str, terms: ManifestTerms) -> Object:
+    """Return the only container; whatever it writes is on a volume, as its root is read-only."""
     arguments = [
         "syncer",
         "--from-kubeconfig=/etc/skerry/kubeconfig",

@@ -3,6 +3,11 @@
 Inputs are written at any time. ``settle`` lets the derived tables follow and returns what differs:
 operators run in the order they were made, each after all its sources, and only those whose sources
 changed. So a batch is seen whole, never half of it, and there are no cycles by construction.
+
+    put, put, drop       inputs are other rows at once; derived tables and groups are as they were
+    settle()             each operator that has to, once: derived rows follow
+    settled.changes(t)   rows before and after; what came back to what it was is not among them
+    put                  the next batch: to ask the last one for changes is a bug from here on
 """
 
 from __future__ import annotations

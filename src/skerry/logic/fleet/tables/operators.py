@@ -160,6 +160,9 @@ class JoinRows(Generic[K, V, R, W, J, B, X]):
 
     A row that comes or changes meets those that share its value. One that goes takes the pairs it
     is in with it, which the result knows: nothing is evaluated for that.
+
+    In a step both indexes move before anything is evaluated. A pair of which both rows changed is
+    then met twice, once from each side, and evaluated from the left alone.
     """
 
     def __init__(

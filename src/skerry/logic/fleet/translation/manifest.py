@@ -2,6 +2,15 @@
 
 A cut is one moment of the feeds: everything is read from the records that are in memory. It is
 possible only when all of the workspace has been read, for what is unknown is not absent.
+
+One revision serves all destinations, so objects are taken before customization, and grants are not
+asked. What makes the next cut another revision, and what does not:
+
+    an object comes, goes or changes         yes, by what is listed and by its digest
+    a Customizer that one of them names      yes: it is among the inputs, with its own digest
+    another selector, the same objects       yes: what is selected by is an input as well
+    a Location, a slice, a grant             no: where it goes is no part of what goes
+    a new status or resourceVersion          no: neither is part of a digest
 """
 
 from __future__ import annotations
@@ -48,7 +57,10 @@ def what_digest(placement: Mapping[str, Any]) -> str:
 
 
 def live_scopes(placement: ObjectRef, workspaces: Workspaces) -> Iterator[Scope]:
-    """Yield what must have been read so that a cut means anything."""
+    """Yield what must have been read so that a cut means anything.
+
+    That is everything in the workspace: what has not been read yet might be selected too.
+    """
     yield selection_scope(placement)
     yield from workspaces.all_scopes(placement.cluster)
 
@@ -56,7 +68,11 @@ def live_scopes(placement: ObjectRef, workspaces: Workspaces) -> Iterator[Scope]
 def live_state(
     placement: ObjectRef, what: str, route: Route, workspaces: Workspaces, customizer: Lookup
 ) -> LiveState:
-    """Return what a placement sends, as its workspace has it."""
+    """Return what a placement sends, as its workspace has it; *what* is of ``what_digest``.
+
+    A Customizer that is named and not there is left out, and no later one takes its place in this
+    revision: for what names it there is none, until the next.
+    """
     cluster = placement.cluster
     items: dict[ObjectRef, RevisionItem] = {}
     customizers: dict[ObjectRef, RevisionItem] = {}
@@ -73,6 +89,12 @@ def live_state(
 def _sent(
     placement: ObjectRef, route: Route, workspaces: Workspaces
 ) -> Iterator[tuple[ObjectRef, Record]]:
+    """Yield what is sent, by the rules of ``desired``.
+
+    A Namespace goes when it is chosen. Unless it is named as well it is room for what is in it,
+    the same for everybody, so that an edit of its labels is no new revision. What defines a kind
+    goes when it is named or needed.
+    """
     cluster = placement.cluster
     named, chosen = set(route.named(placement)), set(route.namespaces(placement))
     for item in set(route.items(placement)):
@@ -91,6 +113,7 @@ def _sent(
 
 
 def _entry(item: ObjectRef, record: Record) -> RevisionItem:
+    """Return the entry of an object, with what a rollout must know before it goes back."""
     return RevisionItem(
         item,
         content_digest(item, record.digest),
@@ -98,11 +121,13 @@ def _entry(item: ObjectRef, record: Record) -> RevisionItem:
         len(record.text or b""),
         record.generation,
         _storage_version(record.copy()) if item.group_resource == DEFINITIONS else "",
+        # Hardly any object has it: looking for the bytes spares unpacking all the others.
         NO_ROLLBACK.encode() in (record.text or b"") and _refuses_rollback(record.copy()),
     )
 
 
 def _storage_version(definition: Object) -> str:
+    """Return the version in which a definition has its objects stored; empty without one."""
     versions = (definition.get("spec") or {}).get("versions") or ()
     return next((str(each["name"]) for each in versions if each.get("storage")), "")
 
@@ -118,6 +143,7 @@ def _add_customizer(
     found: dict[ObjectRef, RevisionItem],
     contents: dict[str, Record],
 ) -> None:
+    """Add a Customizer to the inputs, once for all the objects that name it."""
     ref = customizer_ref(*name)
     obj = None if ref in found else lookup(cluster, *name)
     if obj is not None:

@@ -17,6 +17,10 @@ copy records whose it is, and keeps its owner while others are older. A copy who
 grant keeps its name from those who have one, until its removal is confirmed. And a copy of which
 nobody knows whether its owner still places it stays. Without copies the result is what a first
 translation makes; with its own result as copies it must come to the same, which a test checks.
+
+The steps: ``_place`` notes who wants which object where; ``_chosen`` leaves one binding of several;
+``_merged`` makes one object of each or none and problems; ``_config`` names for the syncer what is
+left; ``_frozen`` says which copies are not to be touched.
 """
 
 from __future__ import annotations
@@ -88,8 +92,8 @@ from skerry.logic.fleet.translation.types import (
 class Translation:
     """What is to be in each mailbox, each SyncerConfig, and the problems of each placement.
 
-    ``held`` are the mailboxes of placements whose choice is malformed: what is in them already
-    stays until somebody says what was meant.
+    ``held`` are the mailboxes of placements whose choice is malformed, or whose revision is not
+    there: what is in them already stays until that is known.
     """
 
     contents: dict[Mailbox, dict[ObjectRef, Object]]
@@ -154,6 +158,7 @@ class _Reference:
             self._revisions.put(key_of(obj)[0], read_page(obj))
 
     def translation(self) -> Translation:
+        """Go through all placements first: whose a name is depends on everybody who wants it."""
         for placed in self._placed:
             for target, locations in placed.where.items():
                 mailbox = self._mailboxes.setdefault(target, _Mailbox(target))
@@ -175,6 +180,7 @@ class _Reference:
         return Translation(contents, configs, problems, frozenset(self._held), frozen)
 
     def _frozen(self, mailbox: _Mailbox) -> set[ObjectRef]:
+        """Return what stays as it is if it is there; a Namespace named in vain goes, but bare."""
         refused = {
             item
             for item in mailbox.refused
@@ -195,6 +201,10 @@ class _Reference:
     # What a placement wants in one mailbox.
 
     def _place(self, placed: Placed, mailbox: _Mailbox, locations: tuple[ObjectRef, ...]) -> None:
+        """Note what a placement wants here, and what of that it may not have.
+
+        Of a Namespace that is two questions: to hold copies, and to have its labels.
+        """
         mailbox.placements.append(placed)
         if placed.what is None and mailbox.name not in placed.revisions:
             return
@@ -263,6 +273,7 @@ class _Reference:
         return {Way(placed.name, location) for location in locations}
 
     def _enforced(self, mailbox: _Mailbox) -> Consent | None:
+        """Return the grants that decide here; None: whoever places needs none."""
         consent = self._sources.consent
         enforced = consent is not None and consent.is_enforced(mailbox.name.cluster)
         return consent if enforced else None
@@ -328,6 +339,7 @@ class _Reference:
         for item, wanted in mailbox.wanted.items():
             if item.group_resource == BINDINGS:
                 references[item] = binding_reference(self._owning(mailbox, item, wanted).copy)
+                # One that somebody named comes before those that only go along.
                 rank = (not wanted.named, item.name)
                 best[references[item]] = min(rank, best.get(references[item], rank))
         for item in mailbox.wanted:
@@ -338,6 +350,7 @@ class _Reference:
             yield item
 
     def _owning(self, mailbox: _Mailbox, item: ObjectRef, wanted: _Wanted) -> Origin:
+        """Return whose binding it will be, which decides of which export it is."""
         found = self._origins(item, wanted.ways, wanted.held)
         origins = {origin.cluster: origin for origin in found}
         there = self._sources.copies.get(mailbox.name, {}).get(item)
@@ -389,6 +402,10 @@ class _Reference:
         ]
 
     def _origin(self, item: ObjectRef, cluster: str, ways: set[Way], held: list[_Held]) -> Origin:
+        """Return what a workspace sends: the oldest that a revision holds, else what is there now.
+
+        Since when it claims the name follows from the object that is there now: no revision has it.
+        """
         live = (
             obj
             for obj in self._objects(cluster, item.group_resource)
@@ -411,12 +428,14 @@ class _Reference:
         )
 
     def _customizer(self, cluster: str, name: CustomizerName, held: _Held | None) -> Object | None:
+        """Return a Customizer; with a revision its own, even if the workspace has one since."""
         if held is None:
             return self._customizers.get((cluster, *name))
         entry = held.manifest.by_item.get(customizer_ref(*name))
         return None if entry is None else self._sources.contents[cluster, entry.digest]
 
     def _config(self, mailbox: _Mailbox, contents: Mapping[ObjectRef, Object]) -> Object:
+        """Return the spec; whoever has a Namespace here brings all namespaced types that travel."""
         if not mailbox.placements:
             return dict(EMPTY_SPEC)
         resources: dict[GroupResource, str] = {}
@@ -453,6 +472,7 @@ class _Reference:
         return sets if rules is None else granted_upsync(sets, rules)
 
     def _version(self, mailbox: _Mailbox, resource: GroupResource) -> str:
+        """Return the version agreed on by those who may place something; by all if nobody may."""
         understood = [placed for placed in mailbox.placements if placed.what]
         admitted = [placed for placed in understood if self._rules(mailbox, placed) != []]
         found = (
