@@ -18,6 +18,7 @@ small part of very many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -188,6 +189,10 @@ def strictest(actions: Iterable[str]) -> str:
     return max(actions, key=_STRICTNESS.index, default="")
 
 
+class _UnreadableDuration(Exception):
+    """Raised out of the part that has the duration; the error is noted already."""
+
+
 class _Reader:
     """Reads a spec part by part; a part with an error is left out, and the error kept.
 
@@ -224,8 +229,13 @@ class _Reader:
         self, spec: Mapping[str, Any], name: str, read: Callable[[Mapping[str, Any], str], T | None]
     ) -> tuple[T, ...]:
         listed = enumerate(spec.get(name) or ())
-        found = (read(each, f"spec.{name}[{number}]") for number, each in listed)
-        return tuple(each for each in found if each is not None)
+        found: list[T] = []
+        for number, each in listed:
+            with suppress(_UnreadableDuration):
+                part = read(each, f"spec.{name}[{number}]")
+                if part is not None:
+                    found.append(part)
+        return tuple(found)
 
     def _budget(self, obj: Mapping[str, Any], path: str) -> Budget | None:
         window = self._duration(obj, "window", path)
@@ -258,7 +268,7 @@ class _Reader:
         except ScheduleError as error:
             self._wrong(f"{path}.schedule", obj["schedule"], str(error))
             return None
-        if not duration:
+        if duration is None or duration <= timedelta():
             self._wrong(f"{path}.duration", obj["duration"], "want more than nothing")
             return None
         # Longer, it would begin again before it ends, and nothing could ever begin.
@@ -281,14 +291,18 @@ class _Reader:
             return Selector(nothing=True)
 
     def _duration(self, obj: Mapping[str, Any], name: str, path: str) -> timedelta | None:
-        """Return a duration; none at all if it cannot be read, which no part of a guard allows."""
+        """Return a duration, or None where there is none.
+
+        One that cannot be read is an error and ends the part: whatever is said next of its length
+        would be a second error for one field, about a value that nobody wrote.
+        """
         if obj.get(name) is None:
             return None
         try:
             return duration_of(obj[name])
         except DurationError as error:
             self._wrong(f"{path}.{name}", obj[name], str(error))
-            return timedelta()
+            raise _UnreadableDuration from error
 
     def _wrong(self, path: str, value: object, detail: str) -> None:
         self.errors.append(FieldError.invalid(path, value, detail))

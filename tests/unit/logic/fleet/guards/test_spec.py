@@ -114,6 +114,25 @@ def test_what_a_schema_cannot_find_names_its_field_and_what_was_wanted(
     assert not guard(**spec).freezes
 
 
+@pytest.mark.parametrize("text", ["abc", "", "5", "1h x"])
+def test_a_malformed_duration_is_one_error(text: str) -> None:
+    found = guard(
+        budgets=[{**BUDGET, "window": text}], freezes=[{**FREEZE, "duration": text}, FREEZE]
+    )
+    window, duration = found.errors
+    assert window.startswith("spec.budgets[0].window: Invalid value")
+    assert duration.startswith("spec.freezes[0].duration: Invalid value")
+    assert "duration" in window
+    assert "want" not in window + duration
+    assert (found.budgets, len(found.freezes)) == ((), 1)
+
+
+def test_a_freeze_of_less_than_no_time_is_an_error() -> None:
+    found = guard(freezes=[{**FREEZE, "duration": "-1h"}])
+    assert found.freezes == ()
+    assert "want more than nothing" in found.errors[0]
+
+
 def test_a_selector_that_cannot_be_read_concerns_no_placement() -> None:
     broken = {"matchExpressions": [{"key": "a", "operator": "In"}]}
     found = guard(placements={"workspaces": broken})
