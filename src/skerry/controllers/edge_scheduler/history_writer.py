@@ -193,7 +193,9 @@ class HistoryWriter:
             self.sent(draft, outcomes)
 
     def sent(self, draft: Draft, outcomes: Iterable[Outcome]) -> None:
-        """Remember what was written, and when."""
+        """Remember what was written, and when; nothing where all of it was recorded before."""
+        if not draft.creations:
+            return
         ref, chain, story = draft.ref, draft.chain, draft.story
         recent = self._recent.setdefault(ref, deque(maxlen=_MAX_PER_SECOND))
         recent.append(self._clock.monotonic())

@@ -347,6 +347,21 @@ def test_a_draft_that_is_never_sent_leaves_nothing_behind() -> None:
     assert server.lists == 2, "what is not known to be written is read again"
 
 
+def test_a_draft_of_what_is_recorded_already_is_sent_by_anybody_and_counts_for_nothing() -> None:
+    server = Server()
+    history = writer(server)
+    for _ in range(12):
+        found = story(observed(), A)
+        assert found is not None
+        draft = asyncio.run(history.draft(P, found))
+        if not draft.creations:
+            history.sent(draft, [])
+        asyncio.run(history.send(draft))
+    assert (changes(server), history.wait_seconds(P), server.lists) == (["Joined"], 0, 1)
+    write(history, story(observed(), B))
+    assert server.reported == {B}, "that no slice has followed is still known"
+
+
 def test_a_dry_run_takes_nothing_for_written_and_decides_the_same_again() -> None:
     server = Server()
     history = writer(server, dry_run=True)

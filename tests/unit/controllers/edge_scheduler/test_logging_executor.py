@@ -305,3 +305,16 @@ def test_nothing_is_written_where_a_slice_is_not_as_it_was_seen() -> None:
         world.execute(given)
     assert world.server.writes == []
     assert not world.memory.guards.take_finalizer(P, {"metadata": {}}, FINALIZER.object)
+
+
+def test_a_finalizer_and_slices_go_together_though_their_record_is_there_already() -> None:
+    world, given = recorded_world(together=True)
+    many = [Create(target(name), {"metadata": {"name": name}}, "SliceMissing") for name in "bcdef"]
+    first = replace(given, actions=many, receivers=len(many), before=(), finalizes=False)
+    world.server.refused = ("f",)
+    with pytest.raises(ApiError):
+        world.execute(first)
+    world.server.refused = ()
+    outcomes = world.execute(given)
+    assert world.server.together == [[_ALL[0], _SLICES, _SLICES]]
+    assert [each.result for each in outcomes] == ["created", "created", "deleted"]
