@@ -18,7 +18,7 @@ from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
 from skerry.kit.ids import SystemIds
-from skerry.logic.fleet.query.asking import Asked, AskingError, spec_of
+from skerry.logic.fleet.query.asking import Asked, AskingError, flags_of, spec_of
 from skerry.logic.fleet.query.text import as_csv, notes, table
 
 _IMPERFECT = 3
@@ -108,6 +108,8 @@ def query(
     """
     fields = set(Asked.__dataclass_fields__) & flags.keys()
     typed = Asked(rows=flags["rows"], filter=filter_, **{n: flags[n] for n in fields - {"rows"}})
+    if file and (beside := flags_of(typed)):
+        raise click.UsageError(f"--file is the whole question: leave {', '.join(beside)} out")
     try:
         spec = _from_file(file) if file else spec_of(typed)
     except AskingError as error:

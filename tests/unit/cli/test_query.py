@@ -16,6 +16,7 @@ from skerry.cli.query import query
         ([], "name a resource"),
         (["deployments", "--agg", "median:x"], "--agg 'median:x': want"),
         (["deployments", "--top", "x"], "--top 'x': want"),
+        (["deployments", "--select", "a", "--by", "b"], "leave --by out"),
         (["deployments", "--limit", "1001"], "1001"),
         (["deployments", "-o", "yaml"], "yaml"),
         (["--file", "/nothing.yaml"], "does not exist"),
@@ -34,6 +35,14 @@ def test_a_file_without_a_query_is_refused(tmp_path: Path, text: str) -> None:
     result = CliRunner().invoke(query, ["--file", str(path)])
     assert result.exit_code == 2
     assert "--file" in result.output
+
+
+def test_a_file_is_the_whole_question(tmp_path: Path) -> None:
+    path = tmp_path / "q.yaml"
+    path.write_text("spec: {from: {rows: Copies}, aggregates: [{name: n, function: Count}]}")
+    result = CliRunner().invoke(query, ["--file", str(path), "--by", "a", "--limit", "3"])
+    assert result.exit_code == 2
+    assert "leave --by, --limit out" in " ".join(result.output.split())
 
 
 def test_without_a_hub_there_is_no_answer(tmp_path: Path) -> None:

@@ -27,6 +27,25 @@ from skerry.api.objects import Object
 _NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?!=)(.*)", re.DOTALL).fullmatch
 _LAST_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").findall
 _PERCENTILE = re.compile(r"p([0-9]{1,2}(\.[0-9]{1,6})?)").fullmatch
+# Flags by the field of ``Asked`` that they fill; a resource is an argument.
+_FLAGS: Final = {
+    "rows": "--rows",
+    "namespaces": "--namespace",
+    "names": "--name",
+    "placements": "--placement",
+    "filter": "--filter",
+    "by": "--by",
+    "aggregates": "--agg",
+    "top": "--top",
+    "show": "--show",
+    "select": "--select",
+    "having": "--having",
+    "order_by": "--order-by",
+    "limit": "--limit",
+    "stale_after": "--stale-after",
+}
+# Of these nothing would be left in the spec. ``having`` stays in it, and the hub refuses it.
+_OF_GROUPS: Final = ("by", "aggregates", "top", "show")
 _FUNCTIONS: Final = {"sum": "Sum", "min": "Min", "max": "Max", "avg": "Avg"}
 
 
@@ -38,8 +57,8 @@ class AskingError(ValueError):
 class Asked:
     """What was typed.
 
-    ``select`` asks for rows and not for groups: beside it ``by``, ``aggregates`` and ``top`` are
-    not looked at.
+    ``select`` asks for rows and not for groups, so ``by``, ``aggregates``, ``top`` and ``show`` are
+    refused beside it.
     """
 
     group: str = ""
@@ -60,11 +79,19 @@ class Asked:
     stale_after: str = ""
 
 
+def flags_of(asked: Asked, names: Iterable[str] = _FLAGS) -> list[str]:
+    """Return the flags by which something was typed; *names* are fields of ``Asked``."""
+    nothing = Asked()
+    return [_FLAGS[name] for name in names if getattr(asked, name) != getattr(nothing, name)]
+
+
 def spec_of(asked: Asked) -> Object:
     """Return the spec of the query; ``AskingError`` when a short form is malformed.
 
-    Rows of a group are counted unless something else is asked of it.
+    Rows of a group are counted unless something else is asked of it. A flag that would be of no
+    effect is an error as well: whoever typed it would take the answer for another one.
     """
+    _check_flags(asked)
     names = _Names()
     spec: Object = {"from": _source(asked)}
     if asked.select:
@@ -85,6 +112,13 @@ def spec_of(asked: Asked) -> Object:
         if value:
             spec[name] = value
     return spec
+
+
+def _check_flags(asked: Asked) -> None:
+    if asked.select and (flags := flags_of(asked, _OF_GROUPS)):
+        raise AskingError(f"--select shows rows and not groups: leave {', '.join(flags)} out")
+    if asked.show and not asked.top:
+        raise AskingError("--show is what --top shows beside each value: want --top K:EXPR too")
 
 
 def _source(asked: Asked) -> Object:

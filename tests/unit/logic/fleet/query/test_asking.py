@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from skerry.logic.fleet.query.asking import Asked, AskingError, resource_named, spec_of
+from skerry.logic.fleet.query.asking import Asked, AskingError, flags_of, resource_named, spec_of
 from skerry.logic.fleet.query.plan import plan_of
 
 SERVED = [
@@ -80,6 +82,37 @@ def test_no_two_columns_have_one_name() -> None:
 def test_a_malformed_short_form_is_refused_with_what_is_wanted(asked: Asked) -> None:
     with pytest.raises(AskingError, match="want"):
         spec_of(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "flags"),
+    [
+        (Asked(by=("a",)), "--by"),
+        (Asked(aggregates=("count",)), "--agg"),
+        (Asked(top=("5:a",)), "--top"),
+        (Asked(show="a"), "--show"),
+        (Asked(by=("a",), aggregates=("sum:b",), top=("5:a",)), "--by, --agg, --top"),
+    ],
+)
+def test_flags_of_groups_beside_select_are_refused_by_name(asked: Asked, flags: str) -> None:
+    with pytest.raises(AskingError, match=f"--select .*groups: leave {flags} out"):
+        spec_of(replace(asked, select=("location.name",)))
+
+
+def test_what_the_hub_refuses_beside_select_is_handed_on() -> None:
+    spec = spec_of(Asked("apps", "deployments", select=("location.name",), having="count > 1"))
+    assert {error.field for error in plan_of(spec)[1]} == {"spec.having"}
+
+
+def test_show_without_top_is_refused() -> None:
+    with pytest.raises(AskingError, match="want --top K:EXPR too"):
+        spec_of(Asked("apps", "deployments", show="location.name"))
+
+
+def test_what_was_typed_is_known_by_its_flags() -> None:
+    assert flags_of(Asked()) == []
+    typed = Asked(rows="Upsynced", namespaces=("a",), filter="x", order_by=("y",), limit=1)
+    assert flags_of(typed) == ["--rows", "--namespace", "--filter", "--order-by", "--limit"]
 
 
 @pytest.mark.parametrize(
