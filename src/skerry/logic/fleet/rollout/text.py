@@ -137,7 +137,8 @@ def history_rows(rollout: Mapping[str, Any] | None, revisions: Iterable[Mapping[
     """Return the revisions of a placement, newest first, below their heads."""
     status = (rollout or {}).get("status") or {}
     rows: Rows = [("REVISION", "VERDICT", "ROLE", "CREATED", "OBJECTS", "CHANGED")]
-    first = [each for each in revisions if _page(each) == 1]
+    every = list(revisions)
+    first = [each for each in every if _page(each) == 1]
     for each in sorted(first, key=lambda found: -int(found["spec"]["number"])):
         spec, number = each["spec"], each["spec"]["number"]
         roles = [role for role in ("target", "stable") if status.get(role) == number]
@@ -147,11 +148,28 @@ def history_rows(rollout: Mapping[str, Any] | None, revisions: Iterable[Mapping[
                 str((each.get("status") or {}).get("verdict") or "Candidate"),
                 ",".join(roles) or "-",
                 str(each["metadata"].get("creationTimestamp", "")),
-                str(len(spec.get("items") or ())),
+                _object_count(each, every),
                 _causes(spec),
             )
         )
     return rows
+
+
+def _object_count(first: Mapping[str, Any], every: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many objects a revision has on all its pages; ``+``: a page is missing.
+
+    What is left of another revision with that number is no page of this one: pages agree on the
+    digest.
+    """
+    spec = first["spec"]
+    pages = {
+        _page(each): len(each["spec"].get("items") or ())
+        for each in every
+        if (each["spec"]["number"], each["spec"].get("digest"))
+        == (spec["number"], spec.get("digest"))
+    }
+    wanted = int((spec.get("page") or {}).get("of") or 1)
+    return f"{sum(pages.values())}{'+' if len(pages) < wanted else ''}"
 
 
 def _page(revision: Mapping[str, Any]) -> int:

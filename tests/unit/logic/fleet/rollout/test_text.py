@@ -61,6 +61,30 @@ def test_history_is_newest_first_with_roles_and_causes() -> None:
     assert rows[2][-1] == "-"
 
 
+def pages_of(number: int, *items: int, of: int) -> list[dict[str, Any]]:
+    """Return pages of a revision, each with so many items; *of* is how many there should be."""
+    return [
+        {
+            "metadata": {"creationTimestamp": "T"},
+            "spec": {"number": number, "items": [{}] * count, "page": {"number": page, "of": of}},
+        }
+        for page, count in enumerate(items, 1)
+    ]
+
+
+def test_objects_of_all_pages_are_counted() -> None:
+    rows = history_rows(None, [*pages_of(2, 1000, 1000, 7, of=3), *pages_of(1, 3, of=1)][::-1])
+    assert [row[4] for row in rows] == ["OBJECTS", "2007", "3"]
+
+
+def test_a_revision_that_lacks_a_page_has_more_objects_than_are_known() -> None:
+    first, _, third = pages_of(2, 1000, 1000, 7, of=3)
+    assert [row[4] for row in history_rows(None, [first, third])] == ["OBJECTS", "1007+"]
+    assert len(history_rows(None, [third])) == 1
+    first["spec"]["digest"], third["spec"]["digest"] = "new", "old"
+    assert history_rows(None, [first, third])[1][4] == "1000+"
+
+
 def test_the_wave_is_named_with_its_times_and_nothing_is_said_of_what_is_not_there() -> None:
     wave = {"name": "canary", "opened": "10:00", "quietSince": "10:05"}
     assert status_lines(rollout(phase="Soaking", target=2, stable=1, wave=wave))[1:] == [
