@@ -15,9 +15,12 @@ A row has the time of day in the zone of whoever asks, and no date.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
+
+from pyroaring import BitMap
 
 from skerry.logic.fleet.history.compare import Difference, Differences
 from skerry.logic.fleet.history.fold import Folder, State, Timeline, believable
@@ -62,35 +65,37 @@ def selected(line: Timeline, selection: Selection) -> list[Record]:
 class _Places(NamedTuple):
     destinations: frozenset[Destination]
     keys: frozenset[int]
-    slots: frozenset[int]
+    # By the UID of the placement: one made anew under the name gives the same slots to others.
+    slots: Mapping[str, BitMap]
 
 
 def _places(line: Timeline, location: str) -> _Places:
     """Return how records name the destinations at a Location."""
-    every = {
-        each
-        for record in line.records
-        for each in (record.standings if record.change == "Checkpoint" else record.named)
-        if each.destination.location == location
-    }
-    return _Places(
-        frozenset(each.destination for each in every),
-        frozenset(key_of(each.destination) for each in every),
-        frozenset(each.slot for each in every if each.slot is not None),
-    )
+    destinations: set[Destination] = set()
+    slots: defaultdict[str, BitMap] = defaultdict(BitMap)
+    for record in line.records:
+        for each in record.standings if record.change == "Checkpoint" else record.named:
+            if each.destination.location == location:
+                destinations.add(each.destination)
+                if each.slot is not None:
+                    slots[record.uid].add(each.slot)
+    return _Places(frozenset(destinations), frozenset(map(key_of, destinations)), dict(slots))
 
 
 def _concerns(record: Record, places: _Places, before: Folder) -> bool:
     """Tell whether a record is about one of *places*; *before* has not taken it yet.
 
-    Once it has, a record of everybody's leaving would be about nobody.
+    Once it has, a record of everybody's leaving would be about nobody. Where the record before is
+    of another placement of that name, those who were there are not who leaves.
     """
     if record.everybody:
-        there = before.state().standings
-        return any(each in there for each in places.destinations)
+        state = before.state()
+        same = state.last is not None and state.last.uid == record.uid
+        return same and any(each in state.standings for each in places.destinations)
     if any(each.destination in places.destinations for each in record.named):
         return True
-    if record.slots is not None and any(slot in record.slots for slot in places.slots):
+    slots = places.slots.get(record.uid)
+    if record.slots is not None and slots is not None and slots.intersect(record.slots):
         return True
     return any(key in places.keys for key in record.keys)
 

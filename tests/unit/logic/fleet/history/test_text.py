@@ -55,6 +55,45 @@ def test_the_end_of_a_placement_is_reported_to_those_that_were_there() -> None:
     assert [each.change for each in found] == ["Joined", "Left"]
 
 
+ANEW = SUBJECT._replace(uid="uid-anew")
+
+
+def test_a_slot_is_one_of_its_placement_alone() -> None:
+    """A placement made anew gives its slots from the beginning, to whoever comes first."""
+    old, new = History(), History(ANEW, revision=200)
+    old.become({OSLO.destination: Standing(OSLO.destination, 1, 1)})
+    new.become({ROME.destination: Standing(ROME.destination, 1, 1)})
+    new.become({ROME.destination: Standing(ROME.destination, 1, 2)})
+    line = timeline([*old.records, *new.records])
+    assert [each.uid for each in selected(line, Selection(location="l1"))] == ["uid-web"]
+    found = [(each.uid, each.change) for each in selected(line, Selection(location="l2"))]
+    assert found == [("uid-anew", "Joined"), ("uid-anew", "Revised")]
+
+
+def test_slots_without_names_are_known_by_their_placement_too() -> None:
+    """Beyond a few destinations a record has slots alone."""
+    old, new = History(), History(ANEW, revision=200)
+    many = {destination(n): Standing(destination(n), n, 1) for n in range(1, 31)}
+    old.become(many)
+    new.become({destination(n + 100): Standing(destination(n + 100), n, 1) for n in range(1, 31)})
+    new.become({each: found._replace(revision=2) for each, found in new.present.items()})
+    line = timeline([*old.records, *new.records])
+    assert [each.uid for each in selected(line, Selection(location="l1"))] == ["uid-web"]
+    assert [each.change for each in selected(line, Selection(location="l101"))] == [
+        "Joined",
+        "Revised",
+    ]
+
+
+def test_the_end_of_a_placement_is_not_that_of_its_namesake_before() -> None:
+    old = History()
+    old.become({OSLO.destination: OSLO})
+    end = Decision("Left", (), Reason("PlacementDeleted"), everybody=0)
+    last = records_of([end], ANEW, MAKER, follows=999, head=None, now=old.now)
+    found = selected(timeline([*old.records, *last]), Selection(location="l1"))
+    assert [each.uid for each in found] == ["uid-web"]
+
+
 def test_records_of_one_object_and_revisions() -> None:
     item = Item("apps", "deployments", "shop", "web")
     standing = Standing(destination(1), 1, 42)
