@@ -228,6 +228,34 @@ async def test_switching_to_observe_opens_nothing_until_that_is_confirmed() -> N
         assert record["confirmations"][0]["action"] == "Open"
 
 
+@pytest.mark.parametrize("observing", [False, True], ids=["no grant", "an observing grant"])
+@virtual
+async def test_with_the_opening_in_one_annotation_a_removal_removes_nothing(
+    observing: bool,
+) -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):
+        await furnish(hub)
+        await hub.settle()
+        await hub.grant(IMW, "g", paths=["root:shop"], selector={})
+        await hub.settle()
+        if observing:
+            await hub.grant(IMW, "g", mode="Observe", paths=["root:shop"], selector={})
+        else:
+            await hub.remove(IMW, LOCATION_GRANTS, "g")
+        await hub.settle()
+        record = await hub.consent(IMW)
+        held = {each["workspace"]: each["id"] for each in record["destinations"]["held"]}
+        await hub.confirm(IMW, held["root:bank"], record["opening"]["id"])
+        await hub.settle()
+        assert await names(hub, "bank") == ["l0", "l1", "l2"]
+        bank = edge_placement_ref(await cluster_of(hub, "bank"), "p")
+        await hub.assert_never_missing(bank, {"t0", "t1", "t2"})
+        found = await events(hub, IMW)
+        assert {"OpeningConfirmed", "ConfirmationIgnored"} <= found
+        assert "RemovalConfirmed" not in found
+
+
 @virtual
 async def test_what_a_tenant_writes_into_slices_by_hand_is_not_held() -> None:
     hub = Hub()

@@ -12,9 +12,10 @@ with nothing to confirm. Of what is only observed, the report says what enforcem
 
 **Closed stays closed.** Enforcement is remembered in ``mode`` of the LocationConsent, not in the
 grants: once it says Enforce, deleting every grant opens nothing, and the workspace waits for the id
-of its *opening* to be confirmed. So a grant's condition ``Enforced`` is True only when that memory
-has been written (``Pending`` until then), and a LocationConsent that enforces goes only with its
-opening; one that only observes goes with the last grant.
+of its *opening* to be confirmed. What was held is admitted then; the id of a removal in the same
+annotation is answered with an event, and nothing is removed. So a grant's condition ``Enforced`` is
+True only when that memory has been written (``Pending`` until then), and a LocationConsent that
+enforces goes only with its opening; one that only observes goes with the last grant.
 
 **Once, and in this order.** A confirmation takes effect in two steps: first the LocationConsent is
 written without the id, with the version that was read; then the placements are let go. A write that
@@ -56,7 +57,6 @@ from skerry.api.edge import (
     ENFORCE,
     LOCATION_CONSENT_NAME,
     LOCATION_CONSENTS,
-    LOCATION_GRANTS,
     OBJECT_ID,
     OBSERVE,
     OPENING_ID,
@@ -66,6 +66,7 @@ from skerry.api.edge import (
 )
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.controllers.edge_scheduler.grant_status import SeenGrant, grant_status
 from skerry.controllers.edge_scheduler.running import Running
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
@@ -81,17 +82,13 @@ from skerry.logic.fleet.placement.consent_record import (
     without_ids,
 )
 from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
-from skerry.logic.fleet.placement.grants import Grant
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
-from skerry.logic.machinery.conditions import condition, set_conditions
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 from skerry.runtime.metrics import RuntimeMetrics
-
-ENFORCED = "Enforced"
 
 # A destination that is held: a placement's cluster and name, a Location's cluster and name.
 Element = tuple[str, str, str, str]
@@ -197,15 +194,6 @@ class HeldEntry(NamedTuple):
         }
 
 
-class SeenGrant(NamedTuple):
-    """A grant, its object, and how many Locations and workspaces it is about."""
-
-    grant: Grant
-    object: Object
-    locations: int
-    workspaces: int
-
-
 @dataclass(frozen=True, slots=True)
 class ObservedConsent:
     """One inventory workspace: its grants, what they do, and its LocationConsent."""
@@ -216,6 +204,10 @@ class ObservedConsent:
     record: Object | None = None
     held: tuple[HeldEntry, ...] = ()
     refused: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def enforces(self) -> bool:
+        return any(seen.grant.enforces for seen in self.grants)
 
 
 class ConsentObserver:
@@ -241,12 +233,14 @@ class ConsentObserver:
         if not self._is_ready():
             return None  # enqueued again when they are
         consent, cluster = self._index.consent, key.cluster
+        mode = consent.mode(cluster)
         return ObservedConsent(
             cluster,
-            consent.mode(cluster),
+            mode,
             tuple(self._seen(cluster)),
             self._consents.index.get(Key(cluster, "", LOCATION_CONSENT_NAME)),
-            tuple(self._held(cluster)),
+            # In an open workspace nothing is held, whatever has not been reconciled since.
+            tuple(self._held(cluster)) if mode == ENFORCE else (),
             tuple(self._refused(cluster)),
         )
 
@@ -290,7 +284,7 @@ def decide_consent(observed: ObservedConsent, now: datetime) -> Plan:
     statuses = [
         action
         for seen in observed.grants
-        if (action := _grant_status(observed, seen, now)) is not None
+        if (action := grant_status(seen, observed.mode, observed.record, now)) is not None
     ]
     target = Target(LOCATION_CONSENTS, LOCATION_CONSENT_NAME, cluster=observed.cluster)
     record = observed.record
@@ -301,8 +295,9 @@ def decide_consent(observed: ObservedConsent, now: datetime) -> Plan:
         create = Create(target, _reported(observed, empty), "GrantsFound")
         return Plan([create, *statuses], list(_news(observed, empty, (), (), opens=False)))
     ids = [each for each in confirmed_ids(record) if not each.startswith(OBJECT_ID)]
-    taken = [entry for entry in observed.held if entry.id in ids]
     opens = _awaits_opening(observed) and opening_id(record) in ids
+    # What is held is admitted when the workspace opens: removed now, it would come straight back.
+    taken = [] if opens else [entry for entry in observed.held if entry.id in ids]
     news = list(_news(observed, record, ids, taken, opens=opens))
     if opens and not observed.grants:
         return Plan([*_removed(record, target, "OpeningConfirmed"), *statuses], news)
@@ -320,8 +315,7 @@ def opening_id(record: Mapping[str, Any]) -> str:
 
 
 def _awaits_opening(observed: ObservedConsent) -> bool:
-    enforcing = any(seen.grant.enforces for seen in observed.grants)
-    return observed.mode == ENFORCE and not enforcing
+    return observed.mode == ENFORCE and not observed.enforces
 
 
 def _removed(record: Object | None, target: Target, reason: str) -> list[Action]:
@@ -342,7 +336,7 @@ def _reported(
     obj["enforcingGrants"] = sum(seen.grant.enforces for seen in observed.grants)
     if _awaits_opening(observed) and not opens and record["metadata"].get("uid"):
         obj["opening"] = {"id": opening_id(record)}
-    held = [entry.written() for entry in observed.held]
+    held = [] if opens else [entry.written() for entry in observed.held]
     return with_part(obj, "destinations", entries(observed.refused, held))
 
 
@@ -371,13 +365,16 @@ def _news(
         text = "no grant enforces any more; the workspace is open"
         yield Announcement(about, "Normal", "OpeningConfirmed", f"{opening_id(record)}: {text}")
     used = {entry.id for entry in taken} | ({opening_id(record)} if opens else set())
+    stays = {entry.id for entry in observed.held} if opens else set()
     for each in ids:
         if each not in used:
             text = f"{each[:64]!r} is not the id of anything that is held now"
+            if each in stays:
+                text = f"{each}: the workspace is open, so its destinations stay"
             yield Announcement(about, "Warning", "ConfirmationIgnored", text)
     listed = {each["id"] for each in (record.get("destinations") or {}).get("held") or ()}
     for entry in observed.held:
-        if entry.id not in listed:
+        if entry.id not in listed and not opens:
             text = f"{len(entry.elements)} destinations of {entry.workspace} stay until confirmed"
             yield Announcement(about, "Warning", "RemovalHeld", f"{entry.id}: {text}")
 
@@ -390,48 +387,6 @@ def _about(cluster: str, record: Object) -> Object:
         "kind": "LocationConsent",
         "metadata": {**metadata, "annotations": annotations},
     }
-
-
-def _grant_status(observed: ObservedConsent, seen: SeenGrant, now: datetime) -> Action | None:
-    """Return the update of a grant's status; None when it is up to date.
-
-    It goes by the LocationConsent that was seen, not by the one that this plan writes: so
-    ``Enforced`` comes one reconcile later, when the memory of it is there for certain.
-    """
-    old = seen.object.get("status") or {}
-    wanted = {
-        **old,
-        "observedGeneration": int(seen.object["metadata"].get("generation") or 0),
-        "locations": seen.locations,
-        "workspaces": seen.workspaces,
-        "conditions": set_conditions(
-            old.get("conditions") or (), [_enforced(observed, seen)], rfc3339(now)
-        ),
-    }
-    if wanted == old:
-        return None
-    target = Target(LOCATION_GRANTS, seen.grant.ref.name, cluster=observed.cluster)
-    obj = {
-        "apiVersion": API_VERSION,
-        "kind": "LocationGrant",
-        **seen.object,
-        "status": wanted,
-    }
-    return Update(target, obj, "GrantEvaluated", subresource="status")
-
-
-def _enforced(observed: ObservedConsent, seen: SeenGrant) -> Object:
-    if seen.grant.errors:
-        return condition(ENFORCED, False, "Invalid", "; ".join(seen.grant.errors))
-    if not seen.grant.enforces:
-        text = "the grant admits nobody: others enforce" if observed.mode == ENFORCE else ""
-        return condition(ENFORCED, False, "Observing", text)
-    if (observed.record or {}).get("mode") != ENFORCE:
-        # From the moment this is True, not even deleting the grant opens the workspace.
-        return condition(
-            ENFORCED, False, "Pending", "the workspace's LocationConsent is being written"
-        )
-    return condition(ENFORCED, True, "Enforced", "")
 
 
 # -- acting ------------------------------------------------------------------------------------
@@ -461,16 +416,17 @@ class ConsentExecutor(Executor):
         self._acts = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
-        """Carry out a plan; a failure of its first action releases nothing.
+        """Carry out a plan; a failure of its first action releases nothing, and announces nothing.
 
         If that action was carried out and its answer lost, the confirmation is used up and nothing
-        has gone: what is still held stays listed, and has to be confirmed once more.
+        has gone: what is still held stays listed, and has to be confirmed once more. A record that
+        was to be deleted and that somebody has changed is kept, and is decided on anew.
         """
-        if not isinstance(plan, ConsentPlan) or not plan.releases:
-            return await super().execute(plan)
-        first, *others = plan.actions
-        outcomes = await super().execute(Plan([first], plan.announcements))
-        if self._acts:
+        first, others = plan.actions[:1], plan.actions[1:]
+        outcomes = await super().execute(Plan(first))
+        if not any(outcome.result == "kept" for outcome in outcomes):
+            await super().execute(Plan([], plan.announcements))
+        if isinstance(plan, ConsentPlan) and self._acts:
             for placement, name, cluster, location in sorted(plan.releases):
                 ref = edge_placement_ref(placement, name)
                 self._state.running.release(ref, location_ref(cluster, location))

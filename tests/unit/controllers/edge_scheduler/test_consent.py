@@ -26,14 +26,14 @@ from skerry.controllers.edge_scheduler.consent import (
     HeldEntry,
     InventoryKey,
     ObservedConsent,
-    SeenGrant,
     decide_consent,
     opening_id,
 )
+from skerry.controllers.edge_scheduler.grant_status import SeenGrant
 from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import Destination, location_of
-from skerry.logic.machinery.plan import Create, Delete, Plan, Target, Update
+from skerry.logic.machinery.plan import Announcement, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.metrics import RuntimeMetrics
 from tests.kit.caches import cache
@@ -135,25 +135,39 @@ def test_opening_is_not_offered_while_a_grant_enforces(grants: Any) -> None:
     assert not any(isinstance(action, Delete) for action in again)
 
 
+@pytest.mark.parametrize("grants", [(), (seen(mode="Observe"),)], ids=["none", "observing"])
+def test_with_the_opening_no_removal_is_taken_and_that_is_said(grants: Any) -> None:
+    offered = stored(decide_consent(observed(None, HELD, grants=grants), NOW))
+    offered = stored(decide_consent(observed(offered, HELD, grants=grants), NOW))
+    ids = f"d-1,{opening_id(offered)}"
+
+    plan = decide_consent(observed(confirmed(offered, ids), HELD, grants=grants), NOW)
+
+    assert not isinstance(plan, ConsentPlan) or plan.releases == frozenset()
+    reasons = {each.reason: each.message for each in plan.announcements}
+    assert reasons.keys() == {"OpeningConfirmed", "ConfirmationIgnored"}
+    assert "stay" in reasons["ConfirmationIgnored"]
+    for update in [each for each in writes(plan) if isinstance(each, Update)]:
+        assert [each["action"] for each in update.object["confirmations"]] == ["Open"]
+        assert (update.object["mode"], update.object["held"]) == ("Observe", 0)
+
+
+def test_an_id_that_fits_nothing_is_answered_as_such_also_with_the_opening() -> None:
+    grants = (seen(mode="Observe"),)
+    offered = stored(decide_consent(observed(None, grants=grants), NOW))
+    offered = stored(decide_consent(observed(offered, grants=grants), NOW))
+    ids = f"d-9,{opening_id(offered)}"
+    plan = decide_consent(observed(confirmed(offered, ids), HELD, grants=grants), NOW)
+    [ignored] = [e for e in plan.announcements if e.reason == "ConfirmationIgnored"]
+    assert "not the id of anything" in ignored.message
+    assert "RemovalHeld" not in {each.reason for each in plan.announcements}
+
+
 def test_a_record_that_nobody_needs_goes() -> None:
     record = stored(decide_consent(observed(None, mode="Observe"), NOW))
     [gone] = decide_consent(observed(record, mode=None, grants=()), NOW)
     assert isinstance(gone, Delete)
     assert list(decide_consent(observed(None, mode=None, grants=()), NOW)) == []
-
-
-def test_a_grant_is_enforced_from_the_moment_that_is_remembered() -> None:
-    def reason(record: Object | None, grant: SeenGrant) -> str:
-        plan = decide_consent(observed(record, grants=(grant,)), NOW)
-        [status] = [a for a in plan if isinstance(a, Update) and a.subresource == "status"]
-        return str(status.object["status"]["conditions"][0]["reason"])
-
-    record = stored(decide_consent(observed(None), NOW))
-    assert reason(None, seen()) == "Pending"
-    assert reason(record, seen()) == "Enforced"
-    assert reason(record, seen(mode="Observe")) == "Observing"
-    broken = building.grant("g", selector=building.expression("a", "In"))
-    assert reason(record, SeenGrant(grant_of(broken), broken, 0, 0)) == "Invalid"
 
 
 def inventory(mode: str = "Enforce") -> DestinationTable:
@@ -191,6 +205,19 @@ def test_what_a_placement_is_refused_and_holds_enqueues_its_inventory() -> None:
     assert list(state.holds.groups("imw")) == []
     assert list(state.refusals.groups("imw")) == []
     assert len(enqueued) == 3
+
+
+async def test_in_a_workspace_that_is_open_nothing_is_seen_as_held() -> None:
+    """Placements that have not been reconciled since it was opened are in memory as before."""
+    index = inventory(mode="Observe")
+    state = ConsentState(index, lambda _: None)
+    state.note(P, found(refused=[0, 1], held=[0]))
+    observer = ConsentObserver(
+        index, state, cache(LOCATION_GRANTS), cache(LOCATION_CONSENTS), lambda: True
+    )
+    seen_now = await observer.observe(InventoryKey("imw"))
+    assert seen_now is not None
+    assert (seen_now.mode, seen_now.held) == ("Observe", ())
 
 
 async def test_an_inventory_is_seen_with_its_grants_its_holds_and_refusals() -> None:
@@ -239,17 +266,25 @@ class Acting:
         )
         self.state = ConsentState(DestinationTable(), lambda key: None)
         self.released: list[ObjectRef] = []
+        self.announced: list[str] = []
         self.executor = ConsentExecutor(
             Client(self.server),
             self.state,
             self.released.append,
             "edge-scheduler",
             metrics=RuntimeMetrics(),
-            announce=None,
+            announce=lambda each: self.announced.append(each.reason),
             dry_run=dry_run,
         )
         here = [Destination("imw", name, f"st-{name}", f"uid-{name}") for name in ("l0", "l1")]
         self.state.running.note(PLACEMENT, here)
+
+    async def delete(self, version: str) -> None:
+        """Open the workspace, with the record as of *version*."""
+        target = Target(LOCATION_CONSENTS, "consent", cluster="imw")
+        news = [Announcement({}, "Normal", "OpeningConfirmed", "the workspace is open")]
+        gone = Delete(target, "OpeningConfirmed", resource_version=version)
+        await self.executor.execute(Plan([gone], news))
 
     async def execute(self) -> None:
         """Take a confirmation, of which the write of the record is the first action."""
@@ -283,3 +318,15 @@ async def test_a_dry_run_lets_nothing_go() -> None:
     acting = Acting(dry_run=True)
     await acting.execute()
     assert acting.kept() == {"l0", "l1"}
+
+
+async def test_an_opening_is_announced_when_the_record_has_gone_and_not_when_it_was_kept() -> None:
+    acting = Acting()
+    place = Place("edge.kcp.io", "locationconsents", "imw", "", "consent")
+    metadata = {"name": "consent", "resourceVersion": "2"}
+    acting.server.objects[place] = {"kind": "LocationConsent", "metadata": metadata}
+    await acting.delete("1")
+    assert acting.announced == [], "somebody changed it meanwhile, and may have confirmed no more"
+    await acting.delete("2")
+    assert acting.announced == ["OpeningConfirmed"]
+    assert place not in acting.server.objects
