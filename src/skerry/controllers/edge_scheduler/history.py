@@ -184,7 +184,7 @@ def recorded(
     story = Story(
         Subject(observed.ref.name, observed.owner.uid, recording.generation),
         tuple(found),
-        lambda: tuple(_standings(present, recording.destination, given)),
+        lambda: tuple(_standings(present, _named_by(recording, wanted), given)),
         not present,
         max(map(revision_of, versions), default=revision_of(recording.resource_version)),
         len(observed.slices),
@@ -300,6 +300,14 @@ def _succeeds(observed: Observed) -> bool:
         and owner.uid != observed.owner.uid
         and owner.name == observed.owner.name
     )
+
+
+def _named_by(
+    recording: Recording, wanted: Mapping[int, Destination] | None
+) -> Callable[[int], Destination | None]:
+    """Return what names the members of slices: those that stay are known by name in any case."""
+    staying = wanted or {}
+    return lambda each: recording.destination(each) or staying.get(each)
 
 
 def _standings(

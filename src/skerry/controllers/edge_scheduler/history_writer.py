@@ -11,12 +11,17 @@ that is what the fields of ``_Chain`` are for. When a plan comes after such a mo
 * it decides the same again: the record is there, by its name, and is not written twice;
 * it decides otherwise: what was recorded did not happen. A checkpoint says what the slices hold
   instead, and the new decision follows it (``unsettled``);
-* a record was refused, or somebody left of whom only a number is known: what is recorded is not
-  everything, and again a checkpoint says what is so (``has_gap``);
+* a record was refused: what is recorded is not everything, and again a checkpoint says what is so
+  (``has_gap``);
 * the end of the chain was read from the server, and there are several slices: some of them may have
   been written by the one who led before, and others not (``recalled``).
 
 One slice is written at once or not at all, which is why the last is no doubt with a single page.
+
+Who leaves and is known by a number alone cannot be named by any record. A checkpoint of all who can
+be named leaves them out, and is written at once: they may be all that changes, nothing else may be
+decided for months, and whoever leads then knows of no gap. It is ahead of the slices for a moment,
+unlike other checkpoints, so the next decision has one of its own.
 
 What a draft is about is forgotten until it is sent: if anything goes wrong in between, the chain is
 read again, which costs a list and a get, and cannot be wrong.
@@ -61,8 +66,16 @@ from skerry.runtime.metrics import RuntimeMetrics
 # reconcile waits until the second is over: a storm of changes becomes few records of many causes.
 _MAX_PER_SECOND = 10
 _BEGINS = Reason("HistoryBegins", "what the slices held when records began")
+_UNNAMED = Reason("HistoryIncomplete", "what slices hold without those who leave and have no name")
 
 _log = Logger(NAME)
+
+
+class _Content(NamedTuple):
+    """What a record says, by its name. ``checkpoint`` is its page, 0 where it is none."""
+
+    checkpoint: int
+    digest: str
 
 
 @dataclass(slots=True)
@@ -71,8 +84,8 @@ class _Chain:
 
     head: Head | None
     uid: str = ""
-    # Contents of records that no slice has followed yet: a plan that failed between the two.
-    unsettled: set[str] = field(default_factory=set)
+    # Records that no slice has followed yet: a plan that failed between the two.
+    unsettled: set[_Content] = field(default_factory=set)
     # What is there may not tell the whole story: a record was refused, or we do not know whether
     # all slices followed.
     has_gap: bool = False
@@ -230,15 +243,18 @@ class HistoryWriter:
     def _made(self, chain: _Chain, story: Story) -> list[Object]:
         """Return the records to write; none where all of them are written and wait for slices."""
         made = self._records(chain, story, story.decisions)
-        contents = _contents(made)
-        if chain.unsettled and chain.unsettled == contents:
+        decided = {each for each in chain.unsettled if not each.checkpoint}
+        if decided and decided == _contents(made) and not story.is_incomplete:
             return []
-        changed_mind = bool(chain.unsettled)
         doubtful = chain.has_gap or (chain.recalled and story.pages > 1)
+        unsaid = story.succeeds or story.is_incomplete
         unknown = chain.head is None
-        if changed_mind or doubtful or story.succeeds or (unknown and not story.is_empty):
-            begin = Decision("Checkpoint", story.present(), _BEGINS)
+        if decided or doubtful or unsaid or (unknown and not story.is_empty):
+            reason = _UNNAMED if story.is_incomplete else _BEGINS
+            begin = Decision("Checkpoint", story.present(), reason)
             made = self._records(chain, story, (begin, *story.decisions))
+            if unsaid and chain.unsettled == _contents(made):
+                return []
         chain.unsettled.clear()
         return made
 
@@ -279,25 +295,28 @@ class HistoryWriter:
             for each in own
             if revision_of(each["metadata"].get("resourceVersion")) > story.follows
         ]
-        return self._keep(ref, _Chain(head_of(last), uid, _contents(late), recalled=True))
+        contents, reason = _contents(late), (last.get("reason") or {}).get("code")
+        ahead = bool(contents) and reason == _UNNAMED.code
+        return self._keep(ref, _Chain(head_of(last), uid, contents, ahead, recalled=True))
 
     def _keep(self, ref: ObjectRef, chain: _Chain) -> _Chain:
         self._chains[ref] = chain
         return chain
 
 
-def _contents(records: Iterable[Object]) -> set[str]:
+def _contents(records: Iterable[Object]) -> set[_Content]:
     """Return what records, in their order, are named for: those that still count.
 
     A checkpoint says what slices hold, and so that what was recorded before it did not happen.
     """
-    found: set[str] = set()
+    found: set[_Content] = set()
     for each in records:
         order = order_of(each["metadata"]["name"])
-        if order is not None and order.checkpoint:
+        if order is None:
+            continue
+        if order.checkpoint == 1:
             found.clear()
-        elif order is not None:
-            found.add(order.content)
+        found.add(_Content(order.checkpoint, order.content))
     return found
 
 

@@ -16,13 +16,14 @@ from skerry.api.errors import Forbidden, InternalError, NotFound
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.history import DELETED, Members, Story, ended
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter, recording_of
-from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Gone
+from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Gone, Observed
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.history.fold import folded, timeline
 from skerry.logic.fleet.history.observations import seen_in
 from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.history.retention import Limits
 from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.slices import member
 from skerry.runtime.metrics import RuntimeMetrics
 from tests.kit.chain.recording import WHY, A, B, C, P, observed, story
 
@@ -294,6 +295,88 @@ def test_what_nobody_knows_to_have_left_is_made_good_by_what_is_left() -> None:
     history.settled(P)
     write(history, story(observed(B, C), C))
     assert changes(server)[4:] == ["Left"], "and then it is whole again"
+
+
+def forgetful(*held: Destination, known: set[Destination]) -> Observed:
+    """Return slices that hold some destinations, of which only those known have a name."""
+    found = observed(*held)
+    assert found.history is not None
+    names = {member(each): each for each in known}
+    return replace(found, history=replace(found.history, destination=names.get))
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"),
+    [({A}, [A]), (set(), [A]), ({A}, []), ({A}, [A, C]), (set(), [C]), (set(), [])],
+    ids=["alone", "who stays neither", "with another", "another comes", "replaced", "last"],
+)
+@pytest.mark.parametrize("next_process", [False, True])
+def test_who_leaves_and_has_no_name_has_left_by_the_records_at_once(
+    known: set[Destination], wanted: list[Destination], next_process: bool
+) -> None:
+    server = Server()
+    history = writer(server)
+    write(history, story(observed(), A, B))
+    history.settled(P)
+    if next_process:
+        history = writer(server)
+    found = story(forgetful(A, B, known=known), *wanted)
+    assert found is not None
+    assert found.is_incomplete
+    write(history, replace(found, follows=120))
+    assert server.reported == {*wanted}
+
+
+@pytest.mark.parametrize("wanted", [[A], [A, C], []], ids=["alone", "another comes", "both"])
+def test_who_leaves_and_has_no_name_is_recorded_once_however_often_the_slice_fails(
+    wanted: list[Destination],
+) -> None:
+    server = Server()
+    history = writer(server)
+    write(history, story(observed(), A, B))
+    history.settled(P)
+    found = story(forgetful(A, B, known={A}), *wanted)
+    write(history, found)
+    written = len(server.records)
+    for again in (history, history, writer(server)):
+        write(again, found)
+        assert len(server.records) == written
+        assert again.wait_seconds(P) == 0
+
+
+def test_a_decision_made_again_is_not_taken_for_one_that_lets_somebody_else_go_too() -> None:
+    server = Server()
+    history = writer(server)
+    write(history, story(observed(), A, B, C))
+    history.settled(P)
+    write(history, story(observed(A, B, C), B, C))
+    write(history, story(forgetful(A, B, C, known={A, C}), C))
+    assert server.reported == {C}
+
+
+@pytest.mark.parametrize("next_process", [False, True])
+def test_who_has_no_name_and_stays_after_all_is_recorded_with_the_next_decision(
+    next_process: bool,
+) -> None:
+    server = Server()
+    history = writer(server)
+    write(history, story(observed(), A, B))
+    history.settled(P)
+    write(history, story(forgetful(A, B, known={A}), A))
+    assert story(forgetful(A, B, known={A}), A, B) is None
+    if next_process:
+        history = writer(server)
+    write(history, story(forgetful(A, B, known={A}), A, B, C))
+    assert server.reported == {A, B, C}
+
+
+def test_slices_of_a_namesake_are_taken_over_once_however_often_writing_them_fails() -> None:
+    server = Server()
+    history = writer(server)
+    found = story(observed(A, owner=SliceOwner("web", "uid-old")))
+    for _ in range(3):
+        write(history, found)
+    assert changes(server) == ["Checkpoint"]
 
 
 @pytest.mark.parametrize("error", [Forbidden("no"), NotFound("not served")])
