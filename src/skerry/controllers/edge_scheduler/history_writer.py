@@ -174,10 +174,10 @@ class HistoryWriter:
 
         They are then written: by ``send``, or by somebody else who says so to ``sent``.
         """
+        self.members.prune(self._slices)  # before newcomers are noted, whom no slice holds yet
         for decision in story.decisions:
             if decision.change == "Joined":
                 self.members.note(each.destination for each in decision.standings)
-        self.members.prune(self._slices)
         chain = self._chains.get(ref)
         if chain is None or chain.uid not in ("", story.subject.uid):
             chain = _Chain(None) if story.is_first else await self._recall(ref, story)

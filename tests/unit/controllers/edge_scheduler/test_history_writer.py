@@ -445,6 +445,14 @@ def test_a_draft_of_what_is_recorded_already_is_sent_by_anybody_and_counts_for_n
     assert server.reported == {B}, "that no slice has followed is still known"
 
 
+def test_those_about_to_join_keep_their_names_when_those_of_others_are_forgotten() -> None:
+    history = writer(Server())
+    history.members.note(Destination("imw", f"l{n}", "t", f"u{n}") for n in range(10_000))
+    write(history, story(observed(), A))
+    assert history.members.get(member(Destination("imw", "l1", "t", "u1"))) is None
+    assert history.members.get(member(A)) == A
+
+
 def test_a_dry_run_takes_nothing_for_written_and_decides_the_same_again() -> None:
     server = Server()
     history = writer(server, dry_run=True)
