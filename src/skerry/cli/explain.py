@@ -174,7 +174,7 @@ def _explain_location_then(found: History, location: str, at: datetime, *, is_th
     """Print the last decision about a Location before a time."""
     before = [each for each in found.story(Selection(location=location)) if each.time <= at]
     if before:
-        time, change, _, _, why, cause = row(before[-1], local_zone())
+        time, change, _, _, why, cause = row(before[-1], found.now.astimezone(local_zone()))
         print(f"{time} {change}: {why}" + (f" ({cause})" if cause else ""))
     elif not is_there:
         print(f"Location {location} was no destination then, nor before; what kept it out is not "

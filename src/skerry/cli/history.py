@@ -72,7 +72,7 @@ def placement(
     if output == "json":
         print(json.dumps({"items": [each.object for each in records]}, indent=2))
     else:
-        print_columns(table(records, local_zone()))
+        print_columns(table(records, found.now.astimezone(local_zone())))
     _report_problems(found)
 
 

@@ -10,14 +10,15 @@ Checkpoints are no part of a story. They repeat what is known, at a time when no
     14:00:01  Joined   2               locationSelectors[0] matches  Location/oslo env=dr by ann
     14:20:07  Revised  2      41→42    ...                           ...
 
-A row has the time of day in the zone of whoever asks, and no date.
+A row has the time of day in the zone of whoever asks. Unless all that is shown is of today, every
+row has its date and the zone as well. Either form is one that ``--at`` and ``--since`` take.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap
@@ -117,11 +118,19 @@ def _is_about(item: Mapping[str, Any], text: str) -> bool:
     )
 
 
-def row(record: Record, zone: tzinfo) -> tuple[str, ...]:
-    """Return the cells of one record."""
-    obj = record.object
+def row(record: Record, now: datetime) -> tuple[str, ...]:
+    """Return the cells of one record; *now* has the zone of whoever asks."""
+    return _row(record, now, of_today=_is_of_today(record, now))
+
+
+def _is_of_today(record: Record, now: datetime) -> bool:
+    return record.time.astimezone(now.tzinfo).date() == now.date()
+
+
+def _row(record: Record, now: datetime, *, of_today: bool) -> tuple[str, ...]:
+    obj, time = record.object, record.time.astimezone(now.tzinfo).replace(microsecond=0)
     return (
-        record.time.astimezone(zone).strftime("%H:%M:%S"),
+        time.strftime("%H:%M:%S") if of_today else time.isoformat(),
         _change(obj),
         str(record.count),
         _revisions(record),
@@ -178,9 +187,10 @@ def cause(obj: Mapping[str, Any]) -> str:
     return f"{text} and {more} more" if more else text
 
 
-def table(records: Iterable[Record], zone: tzinfo) -> list[tuple[str, ...]]:
-    """Return the story: its header, and a row a record."""
-    return [HEADER, *(row(record, zone) for record in records)]
+def table(records: Sequence[Record], now: datetime) -> list[tuple[str, ...]]:
+    """Return the story: its header, and a row a record; *now* has the zone of whoever asks."""
+    of_today = all(_is_of_today(each, now) for each in records)
+    return [HEADER, *(_row(each, now, of_today=of_today) for each in records)]
 
 
 def state_rows(state: State, location: str = "") -> list[tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import datetime, timedelta, timezone
 
 from skerry.logic.fleet.history.compare import compare
 from skerry.logic.fleet.history.fold import State, timeline
@@ -16,6 +16,7 @@ from skerry.logic.fleet.history.text import (
     state_rows,
     table,
 )
+from skerry.logic.fleet.history.times import moment_of
 from tests.kit.decisions import MAKER, NOW, SUBJECT, History, destination
 
 OSLO, ROME = Standing(destination(1)), Standing(destination(2))
@@ -26,11 +27,53 @@ def test_the_story_of_a_placement() -> None:
     history.become({each.destination: each for each in (OSLO, ROME)})
     history.become({ROME.destination: ROME})
     cause = "Location/l1 label env=dr by ann"
-    assert table(timeline(history.records).records, UTC) == [
+    assert table(timeline(history.records).records, NOW) == [
         HEADER,
         ("14:00:01", "Joined", "2", "", "locationSelectors[0]", cause),
         ("14:00:02", "Left", "1", "", "because 1", cause),
     ]
+
+
+def times(history: History, now: datetime) -> list[str]:
+    return [each[0] for each in table(timeline(history.records).records, now)[1:]]
+
+
+def test_times_of_several_days_have_their_dates() -> None:
+    history = History()
+    history.become({OSLO.destination: OSLO})
+    history.now += timedelta(days=1)
+    history.become({ROME.destination: ROME})
+    assert times(history, history.now) == [
+        "2026-09-01T14:00:01+00:00",
+        "2026-09-02T14:00:02+00:00",
+        "2026-09-02T14:00:02+00:00",
+    ]
+
+
+def test_times_that_are_not_of_today_have_their_dates() -> None:
+    history = History()
+    history.become({OSLO.destination: OSLO})
+    assert times(history, NOW + timedelta(hours=9)) == ["14:00:01"]
+    assert times(history, NOW + timedelta(hours=11)) == ["2026-09-01T14:00:01+00:00"]
+    assert times(history, NOW - timedelta(days=1)) == ["2026-09-01T14:00:01+00:00"]
+
+
+def test_a_day_is_one_in_the_zone_of_whoever_asks() -> None:
+    history = History()
+    history.become({OSLO.destination: OSLO})
+    tokyo, hawaii = timezone(timedelta(hours=9)), timezone(timedelta(hours=-10))
+    late = NOW + timedelta(hours=2)
+    assert times(history, late.astimezone(tokyo)) == ["2026-09-01T23:00:01+09:00"]
+    assert times(history, late.astimezone(hawaii)) == ["04:00:01"]
+
+
+def test_what_is_shown_as_a_time_can_be_typed_as_one() -> None:
+    history = History()
+    history.become({OSLO.destination: OSLO})
+    for now in (NOW, NOW + timedelta(days=3)):
+        (shown,) = times(history, now)
+        assert moment_of(shown, now) == history.now
+    assert table([], NOW) == [HEADER]
 
 
 def test_the_story_of_one_location() -> None:
@@ -104,7 +147,7 @@ def test_records_of_one_object_and_revisions() -> None:
     ]
     objects = records_of(made, SUBJECT, MAKER, follows=1, head=None, now=NOW)
     line = timeline(objects)
-    rows = table(line.records, UTC)
+    rows = table(line.records, NOW)
     assert [each[1:4] for each in rows[1:]] == [
         ("Joined", "1", "\N{EN DASH}→42"),
         ("Judged Bad", "1", "42"),
