@@ -26,8 +26,8 @@ def event(verb: str, name: str, user: str, time: str, audit_id: str = "x", **mor
     )
 
 
-def at(workspace: str) -> dict[str, dict[str, str]]:
-    return {"annotations": {"tenancy.kcp.io/workspace": workspace}}
+def at(workspace: str) -> dict[str, str]:
+    return {"tenancy.kcp.io/workspace": workspace}
 
 
 def record(**cause: str) -> Object:
@@ -73,7 +73,7 @@ LATER = "2026-09-01T14:00:09Z"
 def test_whoever_deleted_nothing_is_not_named(more: dict[str, object]) -> None:
     trail = AuditTrail([ANN, event("delete", "l1", "bob", LATER, "2", **more)])
     assert user(trail, **DELETED) == "ann"
-    assert user(AuditTrail([event("delete", "l1", "bob", LATER, **more)]), **DELETED) is None
+    assert user(AuditTrail([event("delete", "l1", "bob", LATER, "2", **more)]), **DELETED) is None
     assert trail.unreadable == 0
 
 
@@ -84,8 +84,8 @@ def test_a_deletion_accepted_for_later_is_one() -> None:
 
 def test_a_namesake_in_another_workspace_is_another_object() -> None:
     deletions = [
-        event("delete", "l1", "ann", "2026-09-01T14:00:08Z", **at("inv")),
-        event("delete", "l1", "bob", LATER, **at("other")),
+        event("delete", "l1", "ann", "2026-09-01T14:00:08Z", annotations=at("inv")),
+        event("delete", "l1", "bob", LATER, annotations=at("other")),
     ]
     trail = AuditTrail(deletions)
     assert user(trail, **DELETED, cluster="inv") == "ann"
@@ -95,7 +95,7 @@ def test_a_namesake_in_another_workspace_is_another_object() -> None:
 
 def test_where_a_workspace_is_not_known_it_is_not_compared() -> None:
     assert user(AuditTrail([ANN]), **DELETED, cluster="inv") == "ann"
-    elsewhere = event("delete", "l1", "ann", LATER, **at("inv"))
+    elsewhere = event("delete", "l1", "ann", LATER, annotations=at("inv"))
     assert user(AuditTrail([elsewhere]), **DELETED) == "ann"
 
 
