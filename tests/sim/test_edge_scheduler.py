@@ -250,6 +250,34 @@ async def test_a_number_of_locations_is_chosen_and_kept_over_a_restart() -> None
             assert [each.location for each in found] == ["a", "c"]
 
 
+@virtual
+async def test_who_leads_again_keeps_what_was_chosen_by_who_led_meanwhile() -> None:
+    hub = Hub()
+
+    async def there() -> list[str]:
+        await asyncio.sleep(1)
+        (found,) = (await hub.destinations()).values()
+        return [each.location for each in found]
+
+    async with hub.running("imw", "wmw"), hub.standing_by("edge-scheduler") as lead:
+        for name in ("a", "b", "c", "d"):
+            await hub.target("root:imw", name, {"id": name})
+            await hub.locate("root:imw", name, {"env": "a"}, equal(id=name))
+        first = lead()
+        await hub.place("root:wmw", "web", equal(env="a"), strategy={"numberOfLocations": 2})
+        assert await there() == ["a", "b"]
+        first.cancel()
+        async with hub.controlled("edge-scheduler"):
+            for name in ("a", "b"):
+                await hub.remove("root:imw", LOCATIONS, name)
+            assert await there() == ["c", "d"]
+        for name in ("a", "b"):
+            await hub.locate("root:imw", name, {"env": "a"}, equal(id=name))
+        await asyncio.sleep(1)
+        lead()
+        assert await there() == ["c", "d"]
+
+
 async def mailboxes(hub: Hub) -> dict[str, Object]:
     """Return the mailbox workspaces by the SyncTarget they are marked with."""
     spaces = (await hub.at(PROVIDER).list(WORKSPACES)).items

@@ -412,7 +412,7 @@ class EdgeScheduler:
     async def run(self) -> None:
         """Work until cancelled; may be run again afterwards, as leadership comes and goes."""
         self._consent.running.clear()
-        self._memory.causes.begin()
+        self._memory.begin()
         if self._history is not None:
             self._history.clear()
         _log.info("starting controller", v=0)

@@ -76,6 +76,15 @@ class PlacementMemory:
         self._chosen: dict[ObjectRef, frozenset[ObjectRef]] = {}
         self._results: dict[ObjectRef, Result] = {}
 
+    def begin(self) -> None:
+        """Take that we lead from now on: another process may have led and chosen otherwise.
+
+        Choices are read from the slices again. Results stay until they are found anew: nobody
+        decides by them.
+        """
+        self._chosen.clear()
+        self.causes.begin()
+
     def chosen(self, ref: ObjectRef) -> frozenset[ObjectRef] | None:
         """Return the Locations that a strategy chose before; None when that is not known."""
         return self._chosen.get(ref)

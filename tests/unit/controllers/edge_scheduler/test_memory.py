@@ -65,3 +65,13 @@ def test_results_and_choices_are_those_found_last_until_the_placement_is_gone() 
     found.causes.note(P, FIRST)
     found.forget(P)
     assert (found.result(P), found.chosen(P), found.causes.of(P)) == (None, None, NO_CAUSE)
+
+
+def test_who_begins_to_lead_knows_of_no_choice_and_of_no_event_that_changed_anything() -> None:
+    found = memory()
+    found.found(Observed(P, OWNER, Result(1), chosen=frozenset({location_ref("imw", "a")})))
+    found.causes.note(P, FIRST)
+    found.begin()
+    assert found.chosen(P) is None
+    assert found.causes.of(P) == Gathered((FIRST._replace(initial=True),), 1)
+    assert found.result(P) == Result(1), "what a status says until it is found anew"
