@@ -230,9 +230,7 @@ async def test_switching_to_observe_opens_nothing_until_that_is_confirmed() -> N
 
 @pytest.mark.parametrize("observing", [False, True], ids=["no grant", "an observing grant"])
 @virtual
-async def test_with_the_opening_in_one_annotation_a_removal_removes_nothing(
-    observing: bool,
-) -> None:
+async def test_with_the_opening_a_removal_removes_nothing(observing: bool) -> None:
     hub = Hub()
     async with hub.running("imw", "shop", "bank"), hub.controlled(SCHEDULER):
         await furnish(hub)
@@ -411,6 +409,57 @@ async def test_a_confirmation_taken_by_a_process_that_dies_is_asked_for_again() 
             await hub.confirm(IMW, held["id"])
             await hub.settle()
             assert await names(hub, "bank") == []
+
+
+@pytest.mark.parametrize("seed", seeds_of(12, least=4))
+@virtual
+async def test_a_confirmation_given_while_no_scheduler_runs_is_taken_by_the_next(seed: int) -> None:
+    """It reads slices slowly; what is listed meanwhile is what was listed before."""
+    hub = Hub(seed)
+    async with hub.running("imw", "shop", "bank"):
+        async with hub.controlled(SCHEDULER):
+            await furnish(hub)
+            for number in range(5):
+                await hub.place("root:bank", f"p{number}", {})
+            await hub.settle()
+            await hub.grant(IMW, "g", paths=["root:shop"], selector={})
+            await hub.settle()
+            listed = (await hub.consent(IMW))["destinations"]
+        [held] = listed["held"]
+        assert held["placements"] == 6
+        await hub.confirm(IMW, held["id"])
+        hub.faults.rates = Rates(0.0, 0.0, 0.0, 0.0, max_delay_seconds=0.5)
+        async with hub.controlled(SCHEDULER):
+            for _ in range(200):
+                record = await hub.consent(IMW)
+                assert record.get("destinations") == listed or record.get("confirmations")
+                await asyncio.sleep(0.1)
+            await hub.settle()
+        assert await names(hub, "bank") == []
+        record = await hub.consent(IMW)
+        assert [each["id"] for each in record["confirmations"]] == [held["id"]]
+        assert "ConfirmationIgnored" not in await events(hub, IMW)
+
+
+@virtual
+async def test_an_opening_waits_for_no_placement_that_a_finalizer_keeps() -> None:
+    hub = Hub()
+    async with hub.running("imw", "shop", "bank"):
+        async with hub.controlled(SCHEDULER):
+            await furnish(hub)
+            await hub.grant(IMW, "g", paths=["root:shop"], selector={})
+            await hub.settle()
+            await hub.remove(IMW, LOCATION_GRANTS, "g")
+            await hub.settle()
+            opening = (await hub.consent(IMW))["opening"]["id"]
+        mine = {"metadata": {"finalizers": ["example.com/mine"]}}
+        await hub.at("root:bank").patch(EDGE_PLACEMENTS, "p", mine)
+        await hub.remove("root:bank", EDGE_PLACEMENTS, "p")
+        await hub.confirm(IMW, opening)
+        async with hub.controlled(SCHEDULER):
+            await hub.settle()
+            with pytest.raises(NotFound):
+                await hub.consent(IMW)
 
 
 @virtual

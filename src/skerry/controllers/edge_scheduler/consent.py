@@ -31,9 +31,10 @@ What becomes of the LocationConsent, by the grants there are and by what it reme
     the same, and that id is confirmed     mode Observe; without any grant it is deleted
 
 Only who is held is in memory alone: it is found anew by reconciling placements, and an id follows
-from who is held, so a restart changes no id. While they are being reconciled for the first time, a
-list may be short for a moment, with another id; one that is confirmed just then may fit nothing,
-and is answered with an event.
+from who is held, so a restart changes no id. While they are being reconciled for the first time the
+list would be short, with another id, and a confirmation that fits nothing in it may be a good one.
+So nothing is listed or answered before every placement that a Location of the workspace refuses has
+been reconciled once; the mode and the status of grants wait for nobody.
 
 Ids that begin as those of single objects are the placement translator's and are passed over. Any
 other that fits nothing held now is taken out of the annotation and answered with an event: whoever
@@ -62,12 +63,14 @@ from skerry.api.edge import (
     OPENING_ID,
     ConsentMode,
     edge_placement_ref,
+    is_staged,
     location_ref,
 )
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.edge_scheduler.grant_status import SeenGrant, grant_status
 from skerry.controllers.edge_scheduler.running import Running
+from skerry.controllers.edge_scheduler.unreconciled import Unreconciled
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.consent_record import (
     MAX_NAMES,
@@ -83,6 +86,7 @@ from skerry.logic.fleet.placement.consent_record import (
 )
 from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
 from skerry.logic.fleet.placement.holds import Group, Holds, Refusal, Refusals
+from skerry.logic.fleet.placement.records import is_being_deleted
 from skerry.logic.machinery.plan import Action, Announcement, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor, Outcome
@@ -116,12 +120,18 @@ class ConsentState:
 
     def __init__(self, index: DestinationTable, enqueue: Callable[[InventoryKey], None]) -> None:
         """*enqueue* gets the inventory workspaces that have something new to report."""
-        self._index = index
+        self.index = index
         self._enqueue = enqueue
         self.running = Running()
         self.holds: Holds[Element] = Holds(DESTINATION_ID)
         self.refusals: Refusals[ObjectRef] = Refusals()
         self._held_of: dict[ObjectRef, frozenset[Element]] = {}
+        self.unreconciled = Unreconciled(index)
+
+    def begin(self) -> None:
+        """Take that we lead from now on: another process may have let go what we think is held."""
+        self.running.clear()
+        self.unreconciled.begin()
 
     def note(self, ref: ObjectRef, chosen: Chosen) -> None:
         """Take what was found for a placement.
@@ -129,16 +139,18 @@ class ConsentState:
         What is held is listed as that and not as refused. What grants only observe is listed as
         refused: in mode Observe a refusal is what enforcement would refuse.
         """
-        inventory = self._index.inventory
+        inventory = self.index.inventory
         held = frozenset(_element(ref, inventory.location_at(n).ref) for n in chosen.held)
         refused = self._refusals(ref, (chosen.refused - chosen.held) | chosen.observed)
-        self.enqueue(self._hold(ref, held) | self.refusals.replace(ref, refused))
+        changed = self._hold(ref, held) | self.refusals.replace(ref, refused)
+        self.enqueue(changed | self.unreconciled.reconciled(ref))
 
     def forget(self, ref: ObjectRef) -> None:
         """Take that a placement has gone."""
         self.running.forget(ref)
         self.running.settle(ref, ())
-        self.enqueue(self._hold(ref, frozenset()) | self.refusals.replace(ref, {}))
+        changed = self._hold(ref, frozenset()) | self.refusals.replace(ref, {})
+        self.enqueue(changed | self.unreconciled.forget(ref))
 
     def _hold(self, ref: ObjectRef, held: frozenset[Element]) -> set[str]:
         """Hold these destinations of a placement and no others."""
@@ -163,12 +175,12 @@ class ConsentState:
             return {}
         return {
             Group(inventory, ref.cluster): Refusal(len(there), self._names(there))
-            for inventory, there in self._index.consent.by_workspace(locations).items()
+            for inventory, there in self.index.consent.by_workspace(locations).items()
         }
 
     def _names(self, locations: BitMap) -> tuple[str, ...]:
         # The first by name and not by number: a report must not differ from process to process.
-        found = (self._index.inventory.location_at(n).ref.name for n in locations)
+        found = (self.index.inventory.location_at(n).ref.name for n in locations)
         return tuple(nsmallest(MAX_NAMES, found))
 
 
@@ -196,7 +208,10 @@ class HeldEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObservedConsent:
-    """One inventory workspace: its grants, what they do, and its LocationConsent."""
+    """One inventory workspace: its grants, what they do, and its LocationConsent.
+
+    ``settled`` False: who is held and refused is not known yet.
+    """
 
     cluster: str
     mode: ConsentMode | None
@@ -204,6 +219,7 @@ class ObservedConsent:
     record: Object | None = None
     held: tuple[HeldEntry, ...] = ()
     refused: tuple[Mapping[str, Any], ...] = ()
+    settled: bool = True
 
     @property
     def enforces(self) -> bool:
@@ -215,18 +231,19 @@ class ConsentObserver:
 
     def __init__(
         self,
-        index: DestinationTable,
         state: ConsentState,
         grants: Informer,
         consents: Informer,
         is_ready: Callable[[], bool],
+        placement: Callable[[ObjectRef], Object | None],
     ) -> None:
-        """*is_ready* returns whether the paths of workspaces are known."""
-        self._index = index
+        """*is_ready* returns whether the paths of workspaces are known, *placement* an object."""
+        self._index = state.index
         self._state = state
         self._grants = grants
         self._consents = consents
         self._is_ready = is_ready
+        self._placement = placement
 
     async def observe(self, key: InventoryKey) -> ObservedConsent | None:
         """Read it all from memory and caches, at one moment; None before paths are known."""
@@ -234,15 +251,22 @@ class ConsentObserver:
             return None  # enqueued again when they are
         consent, cluster = self._index.consent, key.cluster
         mode = consent.mode(cluster)
+        settled = not self._state.unreconciled.waits(cluster, self._is_reconciled)
         return ObservedConsent(
             cluster,
             mode,
             tuple(self._seen(cluster)),
             self._consents.index.get(Key(cluster, "", LOCATION_CONSENT_NAME)),
             # In an open workspace nothing is held, whatever has not been reconciled since.
-            tuple(self._held(cluster)) if mode == ENFORCE else (),
-            tuple(self._refused(cluster)),
+            tuple(self._held(cluster)) if settled and mode == ENFORCE else (),
+            tuple(self._refused(cluster)) if settled else (),
+            settled,
         )
+
+    def _is_reconciled(self, ref: ObjectRef) -> bool:
+        """Tell whether a placement ever will be; of those going away, only wave by wave."""
+        obj = self._placement(ref)
+        return obj is not None and (not is_being_deleted(obj) or is_staged(obj))
 
     def _seen(self, cluster: str) -> Iterable[SeenGrant]:
         consent = self._index.consent
@@ -295,6 +319,8 @@ def decide_consent(observed: ObservedConsent, now: datetime) -> Plan:
         create = Create(target, _reported(observed, empty), "GrantsFound")
         return Plan([create, *statuses], list(_news(observed, empty, (), (), opens=False)))
     ids = [each for each in confirmed_ids(record) if not each.startswith(OBJECT_ID)]
+    if not observed.settled:
+        ids = []  # they stay in the annotation until it is known what they fit
     opens = _awaits_opening(observed) and opening_id(record) in ids
     # What is held is admitted when the workspace opens: removed now, it would come straight back.
     taken = [] if opens else [entry for entry in observed.held if entry.id in ids]
@@ -336,6 +362,8 @@ def _reported(
     obj["enforcingGrants"] = sum(seen.grant.enforces for seen in observed.grants)
     if _awaits_opening(observed) and not opens and record["metadata"].get("uid"):
         obj["opening"] = {"id": opening_id(record)}
+    if not observed.settled:
+        return with_part(obj, "destinations", record.get("destinations") or {})
     held = [] if opens else [entry.written() for entry in observed.held]
     return with_part(obj, "destinations", entries(observed.refused, held))
 

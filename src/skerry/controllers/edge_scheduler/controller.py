@@ -263,7 +263,7 @@ class EdgeScheduler:
         edge = self._views.edge
         clock = edge.client.clock
         observer = ConsentObserver(
-            self.index, self._consent, grants, consents, self._knows_workspaces
+            self._consent, grants, consents, self._knows_workspaces, self._observer.placement
         )
         executor = ConsentExecutor(
             edge.client,
@@ -411,7 +411,7 @@ class EdgeScheduler:
 
     async def run(self) -> None:
         """Work until cancelled; may be run again afterwards, as leadership comes and goes."""
-        self._consent.running.clear()
+        self._consent.begin()
         self._memory.begin()
         if self._history is not None:
             self._history.clear()

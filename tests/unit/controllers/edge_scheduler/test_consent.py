@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,10 @@ from skerry.api.edge import (
     CONFIRM,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
+    ROLLOUT_FINALIZER,
+    STAGED_REMOVAL,
     edge_placement_ref,
+    is_staged,
 )
 from skerry.api.errors import AlreadyExists
 from skerry.api.kcp.resources import workspace_ref
@@ -32,7 +36,7 @@ from skerry.controllers.edge_scheduler.consent import (
 from skerry.controllers.edge_scheduler.grant_status import SeenGrant
 from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
-from skerry.logic.fleet.placement.records import Destination, location_of
+from skerry.logic.fleet.placement.records import Destination, location_of, placement_of
 from skerry.logic.machinery.plan import Announcement, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.metrics import RuntimeMetrics
@@ -213,7 +217,7 @@ async def test_in_a_workspace_that_is_open_nothing_is_seen_as_held() -> None:
     state = ConsentState(index, lambda _: None)
     state.note(P, found(refused=[0, 1], held=[0]))
     observer = ConsentObserver(
-        index, state, cache(LOCATION_GRANTS), cache(LOCATION_CONSENTS), lambda: True
+        state, cache(LOCATION_GRANTS), cache(LOCATION_CONSENTS), lambda: True, lambda _: None
     )
     seen_now = await observer.observe(InventoryKey("imw"))
     assert seen_now is not None
@@ -227,7 +231,7 @@ async def test_an_inventory_is_seen_with_its_grants_its_holds_and_refusals() -> 
     grant = building.grant("g", mode="Enforce", paths=["root:shop"], selector={})
     grants, records = cache(LOCATION_GRANTS), cache(LOCATION_CONSENTS)
     ready = [False]
-    observer = ConsentObserver(index, state, grants, records, lambda: ready[0])
+    observer = ConsentObserver(state, grants, records, lambda: ready[0], lambda _: None)
     assert await observer.observe(InventoryKey("imw")) is None, "paths are not known yet"
     ready[0] = True
     before = await observer.observe(InventoryKey("imw"))
@@ -250,6 +254,99 @@ async def test_an_inventory_is_seen_with_its_grants_its_holds_and_refusals() -> 
         "locations": 2,
         "locationNames": ["l1", "l2"],
     }
+
+
+def placed(index: DestinationTable, ref: ObjectRef) -> Object:
+    """Place a workspace's everything; returns the EdgePlacement."""
+    metadata = {"name": ref.name, "annotations": {"kcp.io/cluster": ref.cluster}}
+    obj: Object = {"metadata": metadata, "spec": {"locationSelectors": [{}]}}
+    index.put_placement(placement_of(obj))
+    return obj
+
+
+class Restarted:
+    """A process that leads since a moment ago, and has reconciled nobody."""
+
+    def __init__(self, *refs: ObjectRef) -> None:
+        self.enqueued: list[str] = []
+        index = inventory()
+        self.objects = {ref: placed(index, ref) for ref in refs}
+        self.state = ConsentState(index, lambda key: self.enqueued.append(str(key)))
+        self.state.begin()
+        self.observer = ConsentObserver(
+            self.state,
+            cache(LOCATION_GRANTS),
+            cache(LOCATION_CONSENTS),
+            lambda: True,
+            self.objects.get,
+        )
+
+    async def observe(self) -> ObservedConsent:
+        found = await self.observer.observe(InventoryKey("imw"))
+        assert found is not None
+        return found
+
+
+async def test_nothing_is_seen_before_everybody_who_may_hold_something_was_reconciled() -> None:
+    other = edge_placement_ref("bank", "q")
+    restarted = Restarted(P, other)
+    restarted.state.note(P, found(refused=[0, 1, 2], held=[0]))
+    early = await restarted.observe()
+    assert (early.settled, early.held, early.refused) == (False, (), ())
+    restarted.enqueued.clear()
+    restarted.state.note(other, found(refused=[], held=[]))
+    assert restarted.enqueued == ["imw"], "that was what the report waited for"
+    late = await restarted.observe()
+    assert late.settled
+    assert len(late.held) == len(late.refused) == 1
+
+
+async def test_whoever_leads_again_reconciles_everybody_again_before_a_report() -> None:
+    restarted = Restarted(P)
+    restarted.state.note(P, found(refused=[0, 1, 2], held=[0]))
+    assert (await restarted.observe()).settled
+    restarted.state.begin()
+    assert not (await restarted.observe()).settled
+
+
+async def test_a_placement_that_is_kept_by_a_finalizer_of_somebody_else_is_not_waited_for() -> None:
+    restarted = Restarted(P)
+    assert not (await restarted.observe()).settled
+    restarted.objects[P]["metadata"]["deletionTimestamp"] = "now"
+    assert (await restarted.observe()).settled
+    # One that is taken away wave by wave is reconciled all the same.
+    restarted.objects[P]["metadata"] |= {
+        "finalizers": [ROLLOUT_FINALIZER],
+        "annotations": {STAGED_REMOVAL: "true"},
+    }
+    assert is_staged(restarted.objects[P])
+    assert not (await restarted.observe()).settled
+
+
+@pytest.mark.parametrize("ids", ["d-1", "d-2", "open"])
+def test_before_that_no_id_is_answered_and_the_list_stays_as_it_is(ids: str) -> None:
+    record = stored(decide_consent(observed(None, HELD, grants=(seen(mode="Observe"),)), NOW))
+    record = stored(decide_consent(observed(record, HELD, grants=(seen(mode="Observe"),)), NOW))
+    given = confirmed(record, opening_id(record) if ids == "open" else ids)
+    early = replace(observed(given, grants=(seen(mode="Observe"),)), settled=False)
+
+    plan = decide_consent(early, NOW)
+
+    assert writes(plan) == []
+    assert list(plan.announcements) == []
+    assert not isinstance(plan, ConsentPlan) or plan.releases == frozenset()
+
+
+def test_before_that_the_mode_and_the_status_of_grants_are_written_all_the_same() -> None:
+    early = replace(observed(None), settled=False)
+    plan = decide_consent(early, NOW)
+    record = stored(plan)
+    assert (record["mode"], "destinations" in record) == ("Enforce", False)
+    assert any(_is_status(each) for each in plan if isinstance(each, Update))
+    listed = stored(decide_consent(observed(record, HELD, mode="Observe"), NOW))
+    [update] = writes(decide_consent(replace(observed(listed), settled=False), NOW))
+    assert update.object["mode"] == "Enforce"
+    assert update.object["destinations"] == listed["destinations"]
 
 
 # -- acting ----------------------------------------------------------------------------------
