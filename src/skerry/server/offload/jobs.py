@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from zlib import adler32
 
 import orjson
 
@@ -38,6 +39,8 @@ from skerry.store.base import Entry
 
 # The rules a worker applies ask for no rights; whoever asks was authorized before.
 _NOBODY: Final = User("")
+# The half of an Adler-32 checksum that does not depend on the order of bytes.
+_SUM: Final = 0xFFFF
 
 
 class Jobs:
@@ -165,4 +168,8 @@ def same(value: bytes, entry: Entry) -> bool:
         return False
     if value == entry.value:
         return True
+    # What differs in order only has the same bytes, so their sums are equal. Those of two times,
+    # in which a heartbeat and most statuses differ, hardly ever are, and spare two decodings.
+    if adler32(value) & _SUM != adler32(entry.value) & _SUM:
+        return False
     return decode(value, entry.revision) == decode(entry.value, entry.revision)

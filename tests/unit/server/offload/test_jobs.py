@@ -7,13 +7,16 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
+from skerry.server.codec import encode
 from skerry.server.http.message import Peer, Request, Response
+from skerry.server.offload.jobs import same
 from skerry.server.offload.offload import Offload, OffloadSettings
+from skerry.store.base import Entry
 from skerry.store.memory import MemoryStore
 from tests.kit.server.harness import ADMIN, Reply, Server, serving
 from tests.kit.server.loopback import EAGER, Loopback, eager
@@ -202,3 +205,23 @@ async def test_custom_types_are_built_again_by_a_worker() -> None:
         assert "spec.size" in refused.body["message"]
         assert (await server.create(THINGS, thing("w", size=3))).status == 201
         assert loopback.missing == 2  # of the built-in types, and of this one
+
+
+_TEXTS = st.text("ab01", max_size=4)
+_DATA = st.dictionaries(_TEXTS, _TEXTS, max_size=4)
+
+
+def _stored(data: dict[str, str]) -> bytes:
+    metadata = {"name": "one"}
+    return encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+
+@given(_DATA, _DATA)
+@example({"a": "10"}, {"a": "01"})
+@example({"a": "0"}, {"a": "1"})
+def test_what_is_stored_is_the_same_if_it_says_the_same_in_whatever_order(
+    before: dict[str, str], after: dict[str, str]
+) -> None:
+    entry = Entry("/one", _stored(before), 7)
+    assert same(_stored(dict(reversed(before.items()))), entry)
+    assert same(_stored(after), entry) is (before == after)
