@@ -5,8 +5,9 @@ and the memory of enforcement, the placement translator what it holds object by 
 with the version they read, so neither undoes the other.
 
 A confirmation is taken by removing its id from the annotation and noting it in the object, in one
-write; only after that write may anybody act on it. So each id is used once, also when whoever took
-it dies at that moment: then what is left is held under another id, and asked for again.
+write; only after that write may anybody act on it. So each confirmation is used once, also when
+whoever took it dies at that moment: what has not gone by then is held again and has to be confirmed
+again. If nothing has gone the id is the same as before, since an id stands for what is held.
 """
 
 from __future__ import annotations
