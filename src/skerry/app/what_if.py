@@ -111,13 +111,13 @@ class _Foreseeing:
                 await hub.customizers(),
                 inventory.locations,
                 copies_are_inert(await hub.own.version()),
-                _rules(index, cluster),
             ),
         )
         self._rollouts = {e["metadata"]["name"]: e for e in await hub.edge_kind(ROLLOUTS)}
         after, changed = await self._applied(types, cluster, before)
         standing = await hub.standings()
-        going, moved = _moved(index, cluster, placements, after, changed, standing)
+        going, moved, rules = _moved(index, cluster, placements, after, changed, standing)
+        before, after = before.with_rules(rules.before), after.with_rules(rules.after)
         seen = [e for e in moved if e.placement.cluster == cluster or e.placement in everywhere]
         comparison = Comparison(cluster, before, after, seen, lambda ref: going.get(ref, ()))
         taken, unread = await self._taken(types, comparison)
@@ -226,6 +226,13 @@ class _Foreseeing:
         return taken, max(0, len(known) - MAX_MAILBOXES)
 
 
+class _Granted(NamedTuple):
+    """What grants let the workspace place, as they are and as they would be."""
+
+    before: Rules | None
+    after: Rules | None
+
+
 def _moved(
     index: DestinationTable,
     cluster: ClusterName,
@@ -233,14 +240,21 @@ def _moved(
     after: Workload,
     changed: Sequence[Change],
     standing: Standings,
-) -> tuple[dict[ObjectRef, Sequence[Destination]], list[Difference]]:
-    """Return where own placements would go, and how the destinations of all would differ."""
+) -> tuple[dict[ObjectRef, Sequence[Destination]], list[Difference], _Granted]:
+    """Return where own placements would go, how the destinations of all would differ, and grants.
+
+    All that is asked of the table is asked here, of the one state or the other.
+    """
     refs = [edge_placement_ref(cluster, name) for name in after.placements]
     # Tables that others keep up may be a moment behind what was read just now.
     with hypothetical(index, [Put(placement_of(each)) for each in placements]):
+        moved = what_if(index, changed, lambda ref: standing(ref).destinations)
         with hypothetical(index, changed):
             going = _going(index, refs, standing)
-        return going, what_if(index, changed, lambda ref: standing(ref).destinations)
+            everywhere = (*going.values(), *(each.added for each in moved))
+            places = {each.location_ref for found in everywhere for each in found}
+            granted_then = _rules(index, cluster, places)
+        return going, moved, _Granted(_rules(index, cluster, places), granted_then)
 
 
 def _going(
@@ -266,16 +280,23 @@ def _frozen(
     return Frozen(guards.of(ref, index.workspace_labels(ref.cluster), labels), now)
 
 
-def _rules(index: DestinationTable, cluster: ClusterName) -> Rules | None:
-    """Return the lookup of what grants let a workspace place at a Location; None without grants."""
-    consent = index.consent
-    if not consent.is_used:
+def _rules(
+    index: DestinationTable, cluster: ClusterName, places: Iterable[ObjectRef]
+) -> Rules | None:
+    """Return what grants let a workspace place at Locations; None without grants.
+
+    It is what they let through now: whoever asks does so when the table is as it was again.
+    """
+    if not index.consent.is_used:
         return None
+    found = {where: _rules_at(index, cluster, where) for where in places}
+    return found.__getitem__
 
-    def rules(where: ObjectRef) -> tuple[Rule, ...] | None:
-        number = index.inventory.location_number(where)
-        if number is None or not consent.is_enforced(number):
-            return None
-        return tuple(r for grant in consent.admitting(cluster, number) for r in grant.rules)
 
-    return rules
+def _rules_at(
+    index: DestinationTable, cluster: ClusterName, where: ObjectRef
+) -> tuple[Rule, ...] | None:
+    number, consent = index.inventory.location_number(where), index.consent
+    if number is None or not consent.is_enforced(number):
+        return None
+    return tuple(r for grant in consent.admitting(cluster, number) for r in grant.rules)

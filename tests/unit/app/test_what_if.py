@@ -8,6 +8,7 @@ import pytest
 
 from skerry.api.edge import (
     CUSTOMIZERS,
+    EDGE_PLACEMENTS,
     LOCATION_GRANTS,
     PLACEMENT_GUARDS,
     ROLLOUTS,
@@ -22,7 +23,13 @@ from skerry.logic.fleet.explanation.changes import PlacementChange
 from skerry.logic.fleet.explanation.text import changes_text
 from tests.kit.chain import building
 from tests.kit.chain.asked_town import Town, location
-from tests.kit.chain.summarizer_hub import CONFIG_MAPS, DEPLOYMENTS, PROVIDER, deployment
+from tests.kit.chain.summarizer_hub import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PROVIDER,
+    deployment,
+)
 from tests.kit.sim.loop import virtual
 
 Raw = dict[str, Any]
@@ -117,6 +124,142 @@ async def test_a_refused_location_names_the_grant_and_what_if_reports_what_a_gra
         await town.owner.patch(SINGLE_PLACEMENT_SLICES, "p", {"destinations": []})
         (location,) = (await explain(hub, Question("p", "florin"))).locations
         assert location.link.reason == "NotGranted"
+
+
+MAPS = {"apiGroups": [""], "resources": ["configmaps"]}
+NOT_APPS = {"apiGroups": [""], "resources": ["*"]}
+OWN_PLACEMENT: Raw = {
+    "apiVersion": "edge.kcp.io/v1alpha1",
+    "kind": "EdgePlacement",
+    "metadata": {"name": "own"},
+    "spec": {
+        "locationSelectors": [{"matchLabels": {"env": "prod"}}],
+        "namespaceSelector": {"matchLabels": {"go": "here"}},
+    },
+}
+
+
+async def _own(town: Town) -> HubReader:
+    """Have a workload where the Locations are, with no placement; return who asks there."""
+    await town.bind("root:imw", "bind-espw", PROVIDER, "edge.kcp.io")
+    await town.bind("root:imw", "bind-kubernetes", "root:compute", "kubernetes")
+    at = town.at("root:imw")
+    await at.create(NAMESPACES, {"metadata": {"name": "here", "labels": {"go": "here"}}})
+    page: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "page"}}
+    await at.create(CONFIG_MAPS, page, "here")
+    await at.create(DEPLOYMENTS, deployment("web"), "here")
+    return town.reader("root:imw")
+
+
+async def _changed(hub: HubReader, *documents: Raw, **how: Any) -> PlacementChange | None:
+    """Return what documents would change of the placement ``own``."""
+    found = await what_if(hub, list(documents), **how)
+    return next((each for each in found if each.ref.name == "own"), None)
+
+
+def _withheld(change: PlacementChange | None) -> list[tuple[str, str]]:
+    assert change is not None
+    return [(each.item.name, each.problem.reason) for each in change.withheld]
+
+
+@virtual
+async def test_what_a_new_grant_admits_is_not_withheld_for_want_of_it() -> None:
+    town = Town()
+    async with town.furnished():
+        hub = await _own(town)
+        await hub.own.create(EDGE_PLACEMENTS, OWN_PLACEMENT)
+        other = await _grant(town, paths=["root:other"], selector={})
+        await hub.own.create(LOCATION_GRANTS, other)
+        mine = await _grant(town, paths=["root:imw"], selector={})
+        mine["metadata"]["name"] = "mine"
+        found = await _changed(hub, mine)
+        assert found is not None
+        assert [each.location for each in found.destinations_added] == ["florin"]
+        assert {each.name for each in found.arriving} == {"here", "page", "web"}
+        assert _withheld(found) == []
+        # The rules that count are those of the new grant.
+        some = await _changed(hub, {**mine, "spec": {**mine["spec"], "rules": [MAPS]}})
+        assert _withheld(some) == [("web", "NotGranted")]
+
+
+@virtual
+async def test_the_first_placement_of_a_workspace_is_admitted_by_the_grants_there_are() -> None:
+    town = Town()
+    async with town.furnished():
+        hub = await _own(town)
+        await hub.own.create(LOCATION_GRANTS, await _grant(town, paths=["root:imw"], selector={}))
+        found = await _changed(hub, OWN_PLACEMENT)
+        assert found is not None
+        assert [each.location for each in found.destinations_added] == ["florin"]
+        assert _withheld(found) == []
+
+
+@virtual
+async def test_a_grant_that_lets_less_through_withholds_what_stays_as_it_is() -> None:
+    town = Town()
+    async with town.furnished():
+        hub = await _own(town)
+        await hub.own.create(EDGE_PLACEMENTS, OWN_PLACEMENT)
+        # Without any grant nobody needs one; the first that enforces may let less through.
+        first = await _changed(hub, await _grant(town, paths=["root:imw"], selector={}))
+        assert first is None
+        some = await _grant(town, paths=["root:imw"], selector={}, rules=[NOT_APPS])
+        assert _withheld(await _changed(hub, some)) == [("web", "NotGranted")]
+        wide = await _grant(town, paths=["root:imw"], selector={})
+        await hub.own.create(LOCATION_GRANTS, wide)
+        narrowed = await _changed(hub, some)
+        assert _withheld(narrowed) == [("web", "NotGranted")]
+        assert narrowed is not None
+        [web] = narrowed.withheld
+        assert [each.location for each in web.destinations] == ["florin"]
+        assert "stays as it is until its removal is confirmed" in web.problem.message
+        # And back: what was withheld would go.
+        await hub.own.patch(LOCATION_GRANTS, "eu-only", {"spec": {"rules": [NOT_APPS]}})
+        widened = await _changed(hub, wide)
+        assert widened is not None
+        assert [(each.item.name, each.fields) for each in widened.contents] == [
+            ("web", ("it would be sent",))
+        ]
+        assert widened.withheld == ()
+        # An edit that changes nothing of it is no news.
+        assert await _changed(hub, some) is None
+
+
+@virtual
+async def test_what_grants_let_through_by_a_relabelled_location_is_seen() -> None:
+    town = Town()
+    async with town.furnished():
+        hub = await _own(town)
+        await hub.own.create(EDGE_PLACEMENTS, OWN_PLACEMENT)
+        everywhere = await _grant(town, paths=["root:imw"], selector={}, rules=[MAPS])
+        await hub.own.create(LOCATION_GRANTS, everywhere)
+        gold = {"matchLabels": {"tier": "gold"}}
+        more = await _grant(town, paths=["root:imw"], selector=gold)
+        more["metadata"]["name"] = "gold"
+        await hub.own.create(LOCATION_GRANTS, more)
+        found = await _changed(hub, location("florin", {"env": "prod", "tier": "gold"}))
+        assert found is not None
+        assert [(each.item.name, each.fields) for each in found.contents] == [
+            ("web", ("it would be sent",))
+        ]
+
+
+@virtual
+async def test_a_held_destination_is_named_and_not_each_object_there() -> None:
+    town = Town()
+    async with town.furnished():
+        hub = await _own(town)
+        await hub.own.create(EDGE_PLACEMENTS, OWN_PLACEMENT)
+        destination = {"cluster": town.imw, "locationName": "florin", "syncTargetName": "florin"}
+        destination["syncTargetUID"] = town.uids["florin"]
+        kind = {"apiVersion": "edge.kcp.io/v1alpha1", "kind": "SinglePlacementSlice"}
+        labels = {"edge.kcp.io/source-placement": "own"}
+        piece = {**kind, "metadata": {"name": "own", "labels": labels}}
+        await hub.own.create(SINGLE_PLACEMENT_SLICES, {**piece, "destinations": [destination]})
+        found = await _changed(hub, await _grant(town, paths=["root:other"], selector={}))
+        assert found is not None
+        assert [each.location for each in found.destinations_held] == ["florin"]
+        assert found.withheld == ()
 
 
 @virtual

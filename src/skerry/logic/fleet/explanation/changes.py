@@ -15,8 +15,10 @@ the table. What an edit of each kind can do:
     a SyncTarget, a LocationGrant  to destinations of anybody
 
 Placements of other workspaces are reported with their destinations alone: what they select is in
-workspaces that were not read. ``Materials.rules`` is the same before and after, so what an edited
-grant lets through, kind by kind, is not compared.
+workspaces that were not read. Grants let kinds of objects through as well as destinations. Which
+they would is in ``Materials.rules``, one before and one after: an object that nobody edited is
+compared where the two differ. Not at a destination that is held for want of a grant, or is no
+longer: all that is there shares its fate.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from skerry.logic.fleet.explanation.contents import (
     ContentChange,
     Foreseen,
     Materials,
+    Rules,
     Taken,
     content_changes,
     foreseen,
@@ -96,6 +99,10 @@ class Workload:
         return self._with(
             objects={k: v for k, v in objects.items() if k != item and k.namespace != inside}
         )
+
+    def with_rules(self, rules: Rules | None) -> Workload:
+        """Return it with other grants."""
+        return self._with(rules=rules)
 
     def with_customizer(self, name: CustomizerName, obj: Object | None) -> Workload:
         """Return it with a Customizer; None takes it away."""
@@ -277,6 +284,13 @@ class Comparison:
             if item.group_resource != NAMESPACES or self.after.names(name, item)
         }
         contents, withheld = content_changes(before, after, kept, staying)
+        # Of what nobody edited: what grants would let through, or would not any more.
+        fate = {*change.destinations_held, *change.destinations_freed}
+        regranted = before.regranted(after, (each for each in staying if each not in fate))
+        if regranted:
+            unedited = (was & will) - before.differing(after)
+            passing, refused = content_changes(before, after, unedited, regranted)
+            contents, withheld = contents + passing, withheld + refused
         # What is new at a destination: the object, or the destination itself.
         withheld += foreseen(after, will - was, staying, self.taken)
         withheld += foreseen(after, will, change.destinations_added, self.taken)

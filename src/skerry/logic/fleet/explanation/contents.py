@@ -52,6 +52,8 @@ from skerry.logic.fleet.translation.merging import name_taken, withheld_kind
 MAX_FIELDS = 40
 _MAX_VALUE = 80
 _SECRETS = GroupResource("", "secrets")
+# What the translator says of it; nothing is removed for want of a grant alone.
+_STAYS = "stays as it is until its removal is confirmed"
 # Not None, which is a value in JSON.
 _MISSING: Any = object()
 
@@ -128,6 +130,21 @@ class Materials:
             found.append(known[key])
         return found
 
+    def rules_at(self, where: ObjectRef) -> frozenset[Rule] | None:
+        """Return what may go to a Location; None: no grant is needed there."""
+        rules = None if self.rules is None else self.rules(where)
+        return None if rules is None else frozenset(rules)
+
+    def regranted(self, after: Materials, destinations: Iterable[Destination]) -> list[Destination]:
+        """Return the destinations at which grants would let other kinds through *after*."""
+        if self.rules is None and after.rules is None:
+            return []
+        return [
+            each
+            for each in destinations
+            if self.rules_at(each.location_ref) != after.rules_at(each.location_ref)
+        ]
+
     def differing(self, after: Materials) -> set[ObjectRef]:
         """Return the objects whose copies may differ *after*, among those in both.
 
@@ -170,7 +187,9 @@ def content_changes(
         for each, old, new in zip(destinations, olds, news, strict=True):
             if isinstance(new, Problem):
                 if new != old:
-                    withheld.setdefault((item, new), []).append(each)
+                    sent = old is not None and not isinstance(old, Problem)
+                    problem = _of_what_is_there(new) if sent else new
+                    withheld.setdefault((item, problem), []).append(each)
                 continue
             # Both lists keep their copies alive, so no identity is given twice.
             pair = (id(old), id(new))
@@ -183,6 +202,13 @@ def content_changes(
         [ContentChange(*key, tuple(found)) for key, found in changed.items()],
         [Foreseen(*key, tuple(found)) for key, found in withheld.items()],
     )
+
+
+def _of_what_is_there(problem: Problem) -> Problem:
+    """Return why an object that was sent is withheld, with what becomes of its copy."""
+    if problem.reason != NOT_GRANTED:
+        return problem
+    return Problem(NOT_GRANTED, f"{problem.message} and {_STAYS}")
 
 
 def foreseen(

@@ -236,6 +236,31 @@ def test_copies_that_do_not_vary_are_made_once_for_all() -> None:
     assert granted[0] == granted[2]
 
 
+def test_what_a_grant_no_longer_lets_through_stays_as_it_is() -> None:
+    objects = {ROLE: _object(ROLE)}
+    every = Rule(None, None)
+    before = Materials(objects, rules=lambda _: [every])
+    after = Materials(objects, rules=lambda _: [MAPS])
+    contents, [held] = content_changes(before, after, [ROLE], PLACES)
+    assert contents == []
+    assert held.problem.message.endswith("stays as it is until its removal is confirmed")
+    # What was not sent does not stay.
+    [never] = foreseen(after, [ROLE], PLACES)
+    assert "stays" not in never.problem.message
+    assert content_changes(after, after, [ROLE], PLACES) == ([], [])
+
+
+def test_grants_are_compared_by_what_they_let_through_place_by_place() -> None:
+    every = Rule(None, None)
+    by_place: dict[str, list[Rule] | None] = {"a": [MAPS, every], "b": None, "c": []}
+    before = Materials(rules=lambda where: by_place[where.name])
+    same = Materials(rules=lambda where: (by_place[where.name] or [])[::-1] or by_place[where.name])
+    assert before.regranted(same, PLACES) == []
+    assert Materials().regranted(Materials(), PLACES) == []
+    assert [each.location for each in before.regranted(Materials(), PLACES)] == ["a", "c"]
+    assert [each.location for each in Materials().regranted(before, PLACES)] == ["a", "c"]
+
+
 def test_a_namespace_goes_where_anything_in_one_may_go() -> None:
     space = ObjectRef("", "", "namespaces", "", "shop")
     materials = Materials({space: _object(space)}, rules=lambda _: [MAPS])
