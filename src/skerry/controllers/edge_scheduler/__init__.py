@@ -22,9 +22,10 @@ answers with the placements touched; those are the keys.
   ``observed``: what comes of that, frozen.
 * ``decide``: slices; ``status``: the placement's status; ``consent``: grants and their reports.
 * ``guards``: what may leave now; ``guard_status``: what guards hold. ``rollouts``: what is known of
-  Rollouts; ``rollout_plan``: which destination gets which revision; ``staged_removal``: taking a
-  placement away wave by wave. ``history``: what a plan decides, as records; ``authors``: who caused
-  it; ``history_writer``: writes them, before the slices change.
+  Rollouts; ``rollout_plan``: which destination gets which revision; ``rollout_finalizer``: keeping
+  one that is deleted; ``staged_removal``: taking a placement away wave by wave. ``history``: what a
+  plan decides, as records; ``authors``: who caused it; ``history_writer``: writes them, before the
+  slices change.
 * ``logging_executor``: carries plans out, receivers before givers.
 * ``memory``: what is kept from one reconcile to the next; ``running``: the part that holds need.
 * ``controller``: wiring.

@@ -38,9 +38,7 @@ from skerry.api.edge import (
     API_VERSION,
     PLACEMENT_REVISIONS,
     PROMOTE,
-    RELEASE,
     ROLLOUT_APPROVALS,
-    ROLLOUT_FINALIZER,
     ROLLOUTS,
     UNDO,
     SliceOwner,
@@ -48,6 +46,11 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.observed import Observed, ObservedRollout
+from skerry.controllers.edge_scheduler.rollout_finalizer import (
+    kept,
+    released,
+    without_finalizer,
+)
 from skerry.controllers.edge_scheduler.staged_removal import finalized, is_taken_away
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.records import Destination, is_being_deleted
@@ -328,7 +331,7 @@ def _soaked_again(found: ObservedRollout, state: State) -> float | None:
 def orphan_writes(ref: ObjectRef, obj: Object, now: datetime) -> Iterator[Action]:
     """Yield what is to be written of a Rollout whose placement is not there."""
     if is_being_deleted(obj):
-        yield from _without_finalizer(ref, obj)
+        yield from without_finalizer(ref, obj)
         return
     text = f"there is no EdgePlacement {ref.name}"
     yield from _said(ref, obj, invalid(NO_PLACEMENT, text), {}, now)
@@ -351,8 +354,9 @@ def _writes(
         "counts": numbers,
         "progress": f"{numbers['target']}/{numbers['destinations']}",
     }
+    yield from kept(ref, obj)
     yield from _said(ref, obj, conditions(given, decision), fields, found.now)
-    yield from _finalized(ref, obj, found, state)
+    yield from released(ref, found, state)
     yield from finalized(observed, state)
 
 
@@ -450,34 +454,6 @@ def _present(fields: Any) -> Any:
     if isinstance(fields, list):
         return [_present(each) for each in fields]
     return fields
-
-
-def _finalized(
-    ref: ObjectRef, obj: Object, found: ObservedRollout, state: State
-) -> Iterator[Action]:
-    """Yield what keeps a Rollout until everybody has what the workspace has, or lets it go."""
-    finalizers = obj["metadata"].get("finalizers") or []
-    if not is_being_deleted(obj):
-        if ROLLOUT_FINALIZER not in finalizers:
-            yield _finalizers(ref, obj, [*finalizers, ROLLOUT_FINALIZER], "RolloutFollowed")
-        return
-    released = (obj["metadata"].get("annotations") or {}).get(RELEASE) == str(found.live)
-    done = state.phase == COMPLETED and state.stable == found.live
-    if done or released or not state.stable:
-        yield from _without_finalizer(ref, obj)
-
-
-def _without_finalizer(ref: ObjectRef, obj: Object) -> Iterator[Action]:
-    finalizers = obj["metadata"].get("finalizers") or []
-    if ROLLOUT_FINALIZER in finalizers:
-        kept = [each for each in finalizers if each != ROLLOUT_FINALIZER]
-        yield _finalizers(ref, obj, kept, "RolloutReleased")
-
-
-def _finalizers(ref: ObjectRef, obj: Object, finalizers: list[str], reason: str) -> Patch:
-    metadata = {"finalizers": finalizers, "uid": obj["metadata"].get("uid", "")}
-    target = Target(ROLLOUTS, ref.name, cluster=ref.cluster)
-    return Patch(target, {"metadata": metadata}, reason, absent_is_fine=True)
 
 
 def _news(found: ObservedRollout, old: State, new: State) -> Iterator[Announcement]:
