@@ -57,9 +57,9 @@ from skerry.logic.fleet.translation.workspaces import (
     Scope,
     Workspaces,
 )
-from skerry.logic.machinery.plan import Create, Delete, Update
+from skerry.logic.machinery.plan import Create, Delete, Patch, Update
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer
+from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
 from tests.kit.answering import AnsweringTransport
 
 COMMON = (
@@ -85,6 +85,7 @@ class Echo(AnsweringTransport):
 
     def __init__(self) -> None:
         self.refused: set[str] = set()
+        self.loses_patches = False
 
     async def request(
         self,
@@ -97,6 +98,8 @@ class Echo(AnsweringTransport):
         if any(name.encode() in body for name in self.refused):
             text = b'{"kind":"Status","code":422,"reason":"Invalid","message":"not that one"}'
             return Answer(422, {}, text)
+        if method == "PATCH" and self.loses_patches:
+            raise TransportError("the request was lost")
         return Answer(201, {}, body if method in ("POST", "PUT") else b'{"metadata":{}}')
 
 
@@ -391,6 +394,8 @@ class World:
             target = target_of(action)
             if isinstance(action, Create | Update) and target.name not in self.server.refused:
                 self._write(cluster, target.gvr.group_resource, action.object)
+            elif isinstance(action, Patch) and not self.server.loses_patches:
+                self._give_status(cluster)
             elif isinstance(action, Delete):
                 self.remove(target.gvr.group_resource, cluster, target.name, target.namespace)
         self.plans.append(plan)
@@ -408,6 +413,11 @@ class World:
         key = (cluster, item.namespace, item.name)
         return self.objects.get(item.group_resource, {}).get(key)
 
+    def _give_status(self, cluster: ClusterName) -> None:
+        old = self.configs[cluster]
+        self.configs[cluster] = {**old, "status": {}}
+        self.handlers.config_changed(old, self.configs[cluster])
+
     def _write(self, cluster: ClusterName, kind: GroupResource, obj: Object) -> None:
         if kind == CONFIG.group_resource:
             old = self.configs.get(cluster)
@@ -423,6 +433,8 @@ class World:
                 "metadata": metadata,
                 "spec": obj["spec"],
             }
+            if old is not None and "status" in old:
+                self.configs[cluster]["status"] = old["status"]
             self.handlers.config_changed(old, self.configs[cluster])
             return
         made = copy.deepcopy(obj)

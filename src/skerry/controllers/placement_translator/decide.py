@@ -48,7 +48,7 @@ ADOPTED = "Adopted"
 NOT_PLACED = "NotPlacedAnyMore"
 
 # Definitions, namespaces, objects, as they are made (0 to 2); objects, namespaces, definitions, as
-# they are removed (4 to 6). Between them (3) the first status of a SyncerConfig that was made.
+# they are removed (4 to 6). Between them (3) the first status of a SyncerConfig.
 _PHASES = 7
 
 
@@ -153,14 +153,18 @@ def _actions(row: ItemDiff, cluster: ClusterName, live: Object | None) -> list[A
 
 
 def _config_actions(target: Target, spec: Object, note: str, live: Object | None) -> list[Action]:
-    """Return what makes a SyncerConfig say *spec* and *note*; what else is in it stays."""
-    if live is not None:
-        if live.get("spec") == spec and noted(live) == note:
-            return []
-        return [Update(target, _with_note({**live, "spec": spec}, note), CHANGED)]
-    # Seen from the beginning, as people expect it: a status nobody has written yet.
+    """Return what makes a SyncerConfig say *spec* and *note*; what else is in it stays.
+
+    A status that nobody has written yet is seen from the beginning, as people expect it. It is a
+    request of its own, so one that is there without is given it, by whoever finds that.
+    """
     status = Patch(target, {"status": {}}, PLACED, subresource="status", absent_is_fine=True)
-    return [Create(target, _with_note(config_object(spec), note), PLACED), status]
+    if live is None:
+        return [Create(target, _with_note(config_object(spec), note), PLACED), status]
+    found: list[Action] = []
+    if live.get("spec") != spec or noted(live) != note:
+        found.append(Update(target, _with_note({**live, "spec": spec}, note), CHANGED))
+    return found if live.get("status") is not None else [*found, status]
 
 
 def _with_note(config: Object, note: str) -> Object:

@@ -472,7 +472,10 @@ class EventHandlers(RevisionEvents):
             self._mark_item(cluster, item)
 
     def config_changed(self, old: Object | None, new: Object | None) -> None:
-        """Have a SyncerConfig compared that somebody has changed; its status is the syncer's."""
+        """Have a SyncerConfig compared that somebody has changed; its status is the syncer's.
+
+        All that matters here of a status is that there is one (``decide``).
+        """
         about = new or old
         if about is None or (old is not None and new is not None and _says(old) == _says(new)):
             return
@@ -481,6 +484,6 @@ class EventHandlers(RevisionEvents):
             self.mark(mailbox, [CONFIG])
 
 
-def _says(config: Object) -> tuple[Object, str]:
-    """Return what a SyncerConfig says, its status aside."""
-    return config["spec"], noted(config)
+def _says(config: Object) -> tuple[Object, str, bool]:
+    """Return what a SyncerConfig says, and whether it has a status."""
+    return config["spec"], noted(config), "status" in config

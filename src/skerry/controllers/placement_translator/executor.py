@@ -1,6 +1,6 @@
 """Writing to mailboxes: phase by phase, and one bad object never blocks the others.
 
-A plan is for all dirty rows of a mailbox. Each row is done by itself, when its action went well,
+A plan is for all dirty rows of a mailbox. Each row is done by itself, when its actions went well,
 and a later try evaluates only those that are left:
 
     what came of a write              its row                      its placements
@@ -22,6 +22,7 @@ and is reported to no placement.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 
 from skerry.api.edge import SYNCER_CONFIG_NAME, SYNCER_CONFIGS, TYPES_CHANGED, Mailbox
@@ -127,6 +128,7 @@ class MailboxExecutor(Executor):
         failures: list[ApiError | TransportError] = []
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
         undone: set[ObjectRef] = set()
+        left = Counter(_item(target_of(action)) for action in plan)
 
         async def guarded(action: Action) -> None:
             item = _item(target_of(action))
@@ -142,7 +144,8 @@ class MailboxExecutor(Executor):
                         self._failed(action, error)
                 else:
                     outcomes.extend(done)
-                    self._succeeded(plan, done[0])
+                    left[item] -= 1
+                    self._succeeded(plan, done[0], is_last=not left[item])
 
         for actions in phases(plan):
             if len(actions) == 1:
@@ -228,13 +231,13 @@ class MailboxExecutor(Executor):
 
     # -- what became of actions --------------------------------------------------------------
 
-    def _succeeded(self, plan: Plan, outcome: Outcome) -> None:
-        """Be done with the row of an action that went well, and log what it changed."""
+    def _succeeded(self, plan: Plan, outcome: Outcome, *, is_last: bool) -> None:
+        """Be done with a row when the last of its actions went well; log what one changed."""
         target = target_of(outcome.action)
         mailbox, item = self._mailboxes.at(target.cluster), _item(target)
         if mailbox is None:
             return
-        if isinstance(plan, MailboxPlan):
+        if isinstance(plan, MailboxPlan) and is_last:
             self._dirty.done(mailbox, item, plan.numbers[item])
         self._problems.put_refusal(mailbox, item, ())
         self._accept(mailbox, item, outcome)

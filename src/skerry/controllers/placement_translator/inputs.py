@@ -174,4 +174,6 @@ def lean_rollout(obj: Object) -> Object:
 
 
 def _lean_config(obj: Object) -> Object:
-    return {**_lean(obj), "spec": obj.get("spec") or {}}
+    """Return what is read of a SyncerConfig; of its status, whether there is one."""
+    status: Object = {"status": {}} if obj.get("status") is not None else {}
+    return {**_lean(obj), "spec": obj.get("spec") or {}, **status}

@@ -164,6 +164,18 @@ def test_a_new_syncer_config_has_a_status_from_the_beginning() -> None:
     assert [len(turn) for turn in phases(_config(Verdict.CREATE))] == [1, 1]
 
 
+@pytest.mark.parametrize("spec", [{"namespaceScope": {}}, {}], ids=["as desired", "another"])
+def test_a_syncer_config_that_has_no_status_gets_one(spec: Object) -> None:
+    """Whoever made it died, or its request was lost, before that."""
+    live = {"metadata": LIVE["metadata"], "spec": spec}
+    plan = _config(Verdict.UPDATE, live)
+    assert [type(each) for each in plan] == ([Update] if spec == {} else []) + [Patch]
+    patch = plan.actions[-1]
+    assert isinstance(patch, Patch)
+    assert (patch.patch, patch.subresource) == ({"status": {}}, "status")
+    assert CONFIG not in plan.done
+
+
 def test_of_an_existing_syncer_config_only_the_spec_is_replaced() -> None:
     (update,) = _config(Verdict.UPDATE, LIVE)
     assert isinstance(update, Update)

@@ -254,6 +254,19 @@ def test_a_refusal_is_reported_until_the_object_is_taken() -> None:
     check(world)
 
 
+def test_a_syncer_config_gets_its_status_though_the_first_request_for_it_was_lost() -> None:
+    world = World()
+    world.server.loses_patches = True
+    placed(world)
+    assert "status" not in world.configs[CLUSTERS[A]]
+    world.server.loses_patches = False
+    world.queue.add(A)  # as the back-off does
+    world.reconcile()
+    assert world.configs[CLUSTERS[A]]["status"] == {}
+    assert world.tables.dirty.of(A) == {}
+    check(world)
+
+
 @pytest.mark.parametrize("event", ["namespace", "copy", "config"])
 def test_drift_in_a_mailbox_marks_what_drifted(event: str) -> None:
     world = World()

@@ -302,19 +302,41 @@ def creates_are_lost(method: str, _: str) -> Answer:
     return refusal(404, "NotFound", "the-one is not found")
 
 
-async def test_a_row_of_several_writes_is_not_done_when_only_the_last_went_well() -> None:
-    server = AnswersBy(creates_are_lost)
-    writing = Writing(server)
+def _made(writing: Writing) -> MailboxPlan:
+    """Return the plan that makes a SyncerConfig, and gives it a status."""
     target = Target(SYNCER_CONFIGS, CONFIG.name, cluster=CLUSTER)
     status = Patch(target, {"status": {}}, "", subresource="status", absent_is_fine=True)
     writing.dirty.mark(MAILBOX, [CONFIG])
-    plan = MailboxPlan(
+    return MailboxPlan(
         [Create(target, {"metadata": {"name": CONFIG.name}}, ""), status],
         unordered=True,
         judgement=Judgement(MAILBOX, ()),
         numbers=writing.dirty.of(MAILBOX),
     )
+
+
+async def test_a_row_of_several_writes_is_not_done_when_only_the_first_went_well() -> None:
+    def patches_are_lost(method: str, _: str) -> Answer:
+        if method == "PATCH":
+            raise TransportError("the request was lost")
+        return Answer(201, {}, b'{"metadata":{"name":"the-one"}}')
+
+    writing = Writing(AnswersBy(patches_are_lost))
     with pytest.raises(TransportError):
-        await writing.executor.execute(plan)
+        await writing.executor.execute(_made(writing))
+    assert CONFIG in writing.dirty.of(MAILBOX)
+
+
+async def test_a_row_of_several_writes_is_done_when_all_of_them_went_well() -> None:
+    writing = Writing(AnswersBy(lambda *_: Answer(201, {}, b'{"metadata":{"name":"the-one"}}')))
+    await writing.executor.execute(_made(writing))
+    assert writing.dirty.of(MAILBOX) == {}
+
+
+async def test_a_row_of_several_writes_is_not_done_when_only_the_last_went_well() -> None:
+    server = AnswersBy(creates_are_lost)
+    writing = Writing(server)
+    with pytest.raises(TransportError):
+        await writing.executor.execute(_made(writing))
     assert server.methods == ["POST"], "what is not there has no status"
     assert CONFIG in writing.dirty.of(MAILBOX)

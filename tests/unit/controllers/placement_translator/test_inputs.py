@@ -196,7 +196,12 @@ def test_the_table_of_schemas_is_made_once_until_one_changes() -> None:
         (SINGLE_PLACEMENT_SLICES, {"destinations": [{"a": 1}]}, {"destinations": [{"a": 1}]}),
         (SINGLE_PLACEMENT_SLICES, {}, {"destinations": []}),
         (SINGLE_PLACEMENT_SLICES, {"destinations": None}, {"destinations": []}),
-        (SYNCER_CONFIGS, {"spec": {"upsync": []}, "status": {"a": 1}}, {"spec": {"upsync": []}}),
+        (
+            SYNCER_CONFIGS,
+            {"spec": {"upsync": []}, "status": {"a": 1}},
+            {"spec": {"upsync": []}, "status": {}},
+        ),
+        (SYNCER_CONFIGS, {"spec": {"upsync": []}, "status": None}, {"spec": {"upsync": []}}),
         (SYNCER_CONFIGS, {"spec": None}, {"spec": {}}),
         (
             PLACEMENT_REVISIONS,

@@ -271,8 +271,9 @@ class Difference:
         if spec is None and live is not None:
             spec = dict(EMPTY_SPEC)
         note = self.note(there, live)
-        same = spec is None or (live is not None and live["spec"] == spec and noted(live) == note)
-        if same:
+        # One without status was made by somebody who got no further; ``decide`` gives it one.
+        said = (live["spec"], noted(live)) if live is not None and "status" in live else None
+        if spec is None or said == (spec, note):
             return ItemDiff(CONFIG, Verdict.NONE, problems=desired.problems)
         # A malformed placement's namespaces are unknown, not gone.
         missing = self.scopes.missing(map(selection_scope, there.malformed()))

@@ -352,7 +352,7 @@ def test_rows_wait_for_what_grants_depend_on(there: There) -> None:
 
 
 def _live(spec: object) -> dict[str, object]:
-    return {"metadata": {"uid": "u"}, "spec": spec}
+    return {"metadata": {"uid": "u"}, "spec": spec, "status": {}}
 
 
 def test_a_syncer_config_is_created_updated_and_emptied_but_never_deleted(there: There) -> None:
@@ -373,6 +373,15 @@ def test_a_syncer_config_is_created_updated_and_emptied_but_never_deleted(there:
     row = there.diff(CONFIG)
     assert row.render is not None
     assert row.render()["spec"] == {"namespaceScope": {}}
+
+
+def test_a_syncer_config_that_has_no_status_is_not_as_it_should_be(there: There) -> None:
+    there.placed()
+    row = there.diff(CONFIG)
+    assert row.render is not None
+    there.live = _live(row.render()["spec"])
+    del there.live["status"]
+    assert there.diff(CONFIG).verdict is Verdict.UPDATE
 
 
 @pytest.mark.parametrize("scope", [types_scope("one"), SECRETS], ids=str)
