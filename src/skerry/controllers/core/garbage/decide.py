@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from skerry.api.objects import Object
 from skerry.controllers.core.garbage.graph import FOREGROUND, ORPHAN
@@ -127,7 +126,6 @@ def _unblocked(observed: Observed, waiting: list[Owner]) -> list[Action]:
             observed,
             lambda raw: {**raw, "blockOwnerDeletion": False},
             "CircularDependency",
-            checked=False,
         )
     ]
 
@@ -136,16 +134,14 @@ def _owner_references(
     observed: Observed,
     change: Callable[[Object], Object | None],
     reason: str,
-    *,
-    checked: bool = True,
 ) -> Patch:
+    """Change the references that were read: an owner that came since keeps the object."""
     metadata = observed.live["metadata"]
     changed = [change(raw) for raw in _raw_owners(observed)]
     kept = [raw for raw in changed if raw is not None]
-    patch: dict[str, Any] = {"uid": metadata["uid"], "ownerReferences": kept or None}
-    if checked:
-        patch["resourceVersion"] = metadata["resourceVersion"]
-    return Patch(observed.node.target, {"metadata": patch}, reason=reason, absent_is_fine=True)
+    known = {key: metadata[key] for key in ("uid", "resourceVersion")}
+    patch = {"metadata": {**known, "ownerReferences": kept or None}}
+    return Patch(observed.node.target, patch, reason=reason, absent_is_fine=True)
 
 
 def _delete(observed: Observed, waiting: list[Owner]) -> Delete:

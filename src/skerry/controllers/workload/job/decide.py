@@ -206,9 +206,10 @@ def _tracked(pod: Object) -> bool:
 
 
 def _released(pod: Object) -> Patch:
-    kept = [name for name in pod["metadata"].get("finalizers") or () if name != FINALIZER]
-    patch = {"metadata": {"uid": pod["metadata"]["uid"], "finalizers": kept or None}}
-    return Patch(_POD(pod), patch, reason="EndCounted", absent_is_fine=True)
+    # By name: a list as it was seen would undo what others did to it since.
+    gone = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
+    patch = {"metadata": {"uid": pod["metadata"]["uid"], **gone}}
+    return Patch(_POD(pod), patch, reason="EndCounted", kind="strategic", absent_is_fine=True)
 
 
 def _index_of(pod: Object) -> int | None:

@@ -120,6 +120,17 @@ def test_a_circle_of_waiting_is_broken() -> None:
     assert (delete.uid, delete.resource_version) == ("a", "")
 
 
+def test_a_circle_is_broken_only_in_the_object_that_was_read() -> None:
+    """An owner that somebody adds meanwhile keeps the object: it must not be overwritten."""
+    child = obj("child", ("a",), deleting=True, finalizers=(FOREGROUND,))
+    plan = decide(observed(obj("a", ("o",)), "waiting", dependents=(child,)))
+    unblock = plan.actions[0]
+    assert isinstance(unblock, Patch)
+    metadata = unblock.patch["metadata"]
+    assert (metadata["uid"], metadata["resourceVersion"]) == ("a", "5")
+    assert not unblock.retry_on_conflict
+
+
 def test_foreground_deletion_ends_when_nothing_blocks_it_any_more() -> None:
     owner = obj("a", deleting=True, finalizers=(FOREGROUND, "example.com/other"))
     assert not decide(observed(owner, dependents=(obj("child", ("a",)),)))

@@ -9,8 +9,10 @@ import pytest
 from skerry.api.objects import Object
 from skerry.controllers.workload.job import decide as job
 from skerry.controllers.workload.job.observe import Observed as ObservedJob
+from skerry.logic.machinery.patch import apply_strategic_patch
 from skerry.logic.machinery.plan import Create, Delete, Patch, Update
 from skerry.runtime.index import Key
+from tests.kit.machinery.kinds import pod_schema
 from tests.kit.workload_objects import LABELS, NOW, owner, suffixes
 
 
@@ -51,6 +53,20 @@ class TestJob:
     def test_pods_of_a_job_that_is_gone_are_let_go(self) -> None:
         plan = job.decide(ObservedJob(Key("", "ns", "j"), None, (self.pod("a", "Running"),)), NOW)
         assert [action.reason for action in plan] == ["EndCounted"]
+
+    @pytest.mark.parametrize("others", [[], ["example.com/keep"], ["x/a", "x/b"]])
+    def test_a_pod_is_let_go_by_the_finalizer_of_the_job_alone(self, others: list[str]) -> None:
+        """Whatever others put on or take off after we last saw the pod stays so."""
+        seen = self.pod("a", "Running")
+        plan = job.decide(ObservedJob(Key("", "ns", "j"), None, (seen,)), NOW)
+        (action,) = plan
+        assert isinstance(action, Patch)
+        assert action.kind == "strategic"
+        now = self.pod("a", "Running")
+        now["metadata"]["finalizers"] = [*others, job.FINALIZER]
+        found = apply_strategic_patch(now, action.patch, pod_schema())
+        assert (found["metadata"].get("finalizers") or []) == others
+        assert {**found["metadata"], "finalizers": 0} == {**now["metadata"], "finalizers": 0}
 
     def test_a_job_somebody_else_runs_is_left_alone(self) -> None:
         assert not job.decide(self.observed(self.job(managedBy="example.com/other")), NOW)
