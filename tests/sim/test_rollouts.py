@@ -100,7 +100,8 @@ async def test_the_history_of_the_canary_has_a_bad_page_in_five_lines() -> None:
         await hub.settle(30)
         line = timeline((await hub.shop.list(DECISION_RECORDS)).items)
         assert line.broken == {}
-        rows = [row(each, UTC)[1:] for each in selected(line, Selection(location="e1"))]
+        now = line.records[-1].time.astimezone(UTC)
+        rows = [row(each, now)[1:] for each in selected(line, Selection(location="e1"))]
         rows_of = [(change, revisions) for change, _, revisions, _, _ in rows]
         assert rows_of[-6:] == [
             ("Delivered", "1"),
