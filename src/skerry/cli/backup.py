@@ -12,6 +12,7 @@ import click
 from skerry.app.settings import StoreSettings
 from skerry.app.storekeeping import KeyChoice, StorekeepingError, backup_store, restore_store
 from skerry.cli.options import EXISTING_FILE, store_flags
+from skerry.cli.printing import show
 
 _encryption_key_file = click.option(
     "--encryption-key-file",
@@ -112,6 +113,6 @@ def _run(action: Callable[[], str]) -> None:
     try:
         line = action()
     except StorekeepingError as error:
-        print(f"skerry: {error}", file=sys.stderr)
+        show(f"skerry: {error}", error=True)
         sys.exit(1)
-    print(line)
+    show(line)

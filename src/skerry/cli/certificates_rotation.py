@@ -23,6 +23,7 @@ from skerry.app.key_files import (
     signing_keys,
 )
 from skerry.cli.key_client import KeyClient, asking, server_flags
+from skerry.cli.printing import show
 
 _finish_flag = click.option(
     "--finish", is_flag=True, help="End the overlap: accept what the present key signed alone."
@@ -53,25 +54,25 @@ class _Rotation:
         waiting = waiting or status["pending"]
         name = waiting[0] if waiting else self._added(client, folder)
         client.step("use", kind=self.kind, name=name)
-        print(f"{self.what} {name} signs from now on; the one before is still accepted")
-        print(self.begun)
+        show(f"{self.what} {name} signs from now on; the one before is still accepted")
+        show(self.begun)
 
     def _added(self, client: KeyClient, folder: Path) -> str:
         if not self.names(folder):
             raise KeyFileError(f"{folder} is not there; name the server's folder with --data-dir")
         name = self.add(folder)
-        print(f"added {self.what} {name} to {folder}")
+        show(f"added {self.what} {name} to {folder}")
         client.step("reload")
         return name
 
     def finish(self, client: KeyClient, folder: Path) -> None:
         """Have the server accept the present key alone, and remove the others."""
         status = client.step("dropOld", kind=self.kind)[self.kind]
-        print(f"{self.what} {status['current']} is accepted alone")
+        show(f"{self.what} {status['current']} is accepted alone")
         kept = {status["current"], *status["pending"]}
         removed = self.keep(folder, kept) if self.names(folder) else []
         if removed:
-            print(f"removed from {folder}: {', '.join(removed)}")
+            show(f"removed from {folder}: {', '.join(removed)}")
 
 
 _CA = _Rotation(
@@ -143,11 +144,11 @@ def status(data_dir: Path, kubeconfig: Path | None) -> None:
         found = client.status()
         for rotation in (_CA, _SIGNING):
             keys = found[rotation.kind]
-            print(f"{rotation.what:12} {keys['current']} signs")
+            show(f"{rotation.what:12} {keys['current']} signs")
             for name in keys["old"]:
-                print(f"{'':12} {name} is accepted")
+                show(f"{'':12} {name} is accepted")
         for server in found["servers"]:
-            print(f"{'server':12} {server['name']}")
+            show(f"{'server':12} {server['name']}")
 
 
 def _run(

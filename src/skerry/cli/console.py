@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import webbrowser
 from typing import Any
 
@@ -13,6 +12,7 @@ from skerry.app.console_login import console_sessions, end_session, login_link, 
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
+from skerry.cli.printing import show, show_json
 
 
 @click.group(
@@ -53,18 +53,18 @@ def console(
         return
     settings = hub_settings(flags)
 
-    def show(address: str) -> None:
-        print(f"sign in: {address}", flush=True)
+    def show_link(address: str) -> None:
+        show(f"sign in: {address}", flush=True)
         if opens and not webbrowser.open(address):
-            print("No browser opened: open that address within a minute.", flush=True)
+            show("No browser opened: open that address within a minute.", flush=True)
 
     if proxy:
         with contextlib.suppress(KeyboardInterrupt):
-            answer_or_exit("console", lambda: proxied(settings, proxy_port, show), OSError)
+            answer_or_exit("console", lambda: proxied(settings, proxy_port, show_link), OSError)
         return
     link = answer_or_exit("console", lambda: login_link(settings))
-    print(f"console: {link.url}/console/fleet")
-    show(link.address)
+    show(f"console: {link.url}/console/fleet")
+    show_link(link.address)
 
 
 @console.command("sessions")
@@ -75,7 +75,7 @@ def sessions(output: str, **flags: Any) -> None:
     settings = hub_settings(flags)
     found = answer_or_exit("console", lambda: console_sessions(settings))
     if output == "json":
-        print(json.dumps(found, indent=2))
+        show_json(found)
         return
     rows = [[each[key] for key in ("id", "user", "address", "began", "ends")] for each in found]
     print_columns([["ID", "USER", "ADDRESS", "BEGAN", "ENDS"], *rows])
@@ -88,4 +88,4 @@ def revoke(session: str, **flags: Any) -> None:
     """End the session ID; whatever is open in it closes at once."""
     settings = hub_settings(flags)
     answer_or_exit("console", lambda: end_session(settings, session))
-    print(f"session {session} ended")
+    show(f"session {session} ended")

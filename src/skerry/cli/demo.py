@@ -17,6 +17,7 @@ from skerry.app.ports import obstacle
 from skerry.app.scenario import Ports, Scenario, run_scenario
 from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError
+from skerry.cli.printing import show
 from skerry.kit import log
 
 
@@ -36,7 +37,7 @@ class PlainNarrator:
         self.say(f"FAIL {self._title}: {why}")
 
     def say(self, line: str) -> None:
-        print(line, flush=True)
+        show(line, flush=True)
 
 
 class TerminalNarrator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from skerry.cli.common_flags import output_flag
 from skerry.cli.explain import asked
 from skerry.cli.hub_flags import finds_hub
 from skerry.cli.moments import Moment, local_zone
+from skerry.cli.printing import show, show_json
 from skerry.logic.fleet.history.text import difference_rows
 
 
@@ -54,10 +54,10 @@ def placement(name: str, start: datetime, end: datetime | None, output: str, **f
     until = end or found.now
     differences = found.between(start, until)
     if output == "json":
-        print(json.dumps(_json(differences, paths, start, until), indent=2))
+        show_json(_json(differences, paths, start, until))
         return
     shown = [each.astimezone(local_zone()).isoformat(timespec="seconds") for each in (start, until)]
-    print(f"EdgePlacement {name} from {shown[0]} to {shown[1]}: {len(differences)} differences")
+    show(f"EdgePlacement {name} from {shown[0]} to {shown[1]}: {len(differences)} differences")
     if differences:
         print_columns(difference_rows(differences))
 

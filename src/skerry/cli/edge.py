@@ -25,6 +25,7 @@ from skerry.cli.embedded_edges import (
 )
 from skerry.cli.extras import require_extra
 from skerry.cli.lazy import LazyGroup, Listed
+from skerry.cli.printing import show
 from skerry.wire.kubeconfig import KubeconfigError
 
 _AT_A_HUB = {
@@ -51,7 +52,7 @@ def _reporting_errors() -> Iterator[None]:
     try:
         yield
     except (EdgeError, EdgeConfigError, KubeconfigError) as error:
-        print(f"skerry edge: {error}", file=sys.stderr)
+        show(f"skerry edge: {error}", error=True)
         sys.exit(1)
 
 
@@ -178,7 +179,7 @@ def stop(name: str, data_dir: Path | None) -> None:
     """Stop the edge cluster NAME and its pods; its state is kept."""
     with _reporting_errors():
         existing_edge(name, data_dir).stop()
-        print(f"Edge {name} is stopped")
+        show(f"Edge {name} is stopped")
 
 
 @edge.command()
@@ -195,7 +196,7 @@ def delete(name: str, data_dir: Path | None, kubeconfig: str) -> None:
         if not (deleted or forgotten or contexts[0] in files.contexts):
             raise EdgeError(f"there is no edge {name}; skerry edge list shows those there are")
         remove(files, clusters=contexts[:1], users=contexts[:1], contexts=contexts)
-        print(f"Edge {name} is deleted")
+        show(f"Edge {name} is deleted")
 
 
 @edge.command(name="list", short_help="List the edge clusters of this machine.")
@@ -225,7 +226,7 @@ def kubeconfig(name: str, data_dir: Path | None) -> None:
             raise EdgeError(
                 f"edge {name} has not been started yet; first: skerry edge start {name}"
             )
-        print(found.kubeconfig.read_text(), end="")
+        show(found.kubeconfig.read_text(), end="")
 
 
 @edge.command(hidden=True)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -16,6 +15,7 @@ from skerry.app import edge_holds
 from skerry.app.edge_identity import HubAccess
 from skerry.cli.common_flags import output_flag
 from skerry.cli.edge_identity import hub_options, opened, reporting_errors
+from skerry.cli.printing import confirmed, show, show_json
 
 T = TypeVar("T")
 
@@ -42,10 +42,10 @@ def _confirm(command: str, question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        print(f"skerry edge {command}: not done; add --yes to do it", file=sys.stderr)
+        show(f"skerry edge {command}: not done; add --yes to do it", error=True)
         sys.exit(1)
-    if not click.confirm(question, err=True):
-        print("not done", file=sys.stderr)
+    if not confirmed(question, error=True):
+        show("not done", error=True)
         sys.exit(1)
 
 
@@ -96,9 +96,9 @@ def approve_deletions(
 
     _at_hub(command, kubeconfig, context, approve)
     if output == "json":
-        print(json.dumps(held.as_json(approved=True), indent=2))
+        show_json(held.as_json(approved=True))
     else:
-        print(f"edge {name}: {held.count} deletions approved")
+        show(f"edge {name}: {held.count} deletions approved")
 
 
 def _show(held: edge_holds.Held, *, to_stderr: bool) -> None:
@@ -108,7 +108,7 @@ def _show(held: edge_holds.Held, *, to_stderr: bool) -> None:
         *(f"  {name}" for name in held.objects),
         *([f"  and {more} more"] if more > 0 else []),
     ]
-    print("\n".join(lines), file=sys.stderr if to_stderr else sys.stdout)
+    show("\n".join(lines), error=to_stderr)
 
 
 @click.command(
@@ -139,7 +139,7 @@ def accept_store(
         return await edge_holds.unknown_store(mailbox, name)
 
     store, question = _at_hub(command, kubeconfig, context, look)
-    print(f"edge {name}: {question}", file=sys.stderr if output == "json" else sys.stdout)
+    show(f"edge {name}: {question}", error=output == "json")
     _confirm(command, f"Let edge {name} believe store {store}?", yes=yes)
 
     async def accept(hub: HubAccess) -> None:
@@ -148,9 +148,9 @@ def accept_store(
 
     _at_hub(command, kubeconfig, context, accept)
     if output == "json":
-        print(json.dumps({"edge": name, "store": store, "accepted": True}))
+        show_json({"edge": name, "store": store, "accepted": True}, indent=None)
     else:
-        print(f"edge {name}: store {store} accepted")
+        show(f"edge {name}: store {store} accepted")
 
 
 @click.command(
@@ -191,6 +191,6 @@ def adopt(
     refused, workspace = _at_hub("adopt", kubeconfig, context, work)
     if output == "json":
         found = {"edge": name, "object": refused.text, "workspace": workspace, "adopted": True}
-        print(json.dumps(found))
+        show_json(found, indent=None)
     else:
-        print(f"edge {name}: {refused.text} of workspace {workspace} will take over what is there")
+        show(f"edge {name}: {refused.text} of workspace {workspace} will take over what is there")

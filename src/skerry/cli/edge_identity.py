@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import stat
 import sys
@@ -35,6 +34,7 @@ from skerry.app.inventory import CommandFailed
 from skerry.app.syncer_data import SyncerStartError
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag, with_flags
+from skerry.cli.printing import show, show_json
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
@@ -91,7 +91,7 @@ def reporting_errors(command: str, work: Callable[[], Awaitable[T]]) -> T:
         text = str(error)
     except (ApiError, TransportError, KubeconfigError, OSError) as error:
         text = str(error)
-    print(f"{command}: {text}", file=sys.stderr)
+    show(f"{command}: {text}", error=True)
     sys.exit(code)
 
 
@@ -292,18 +292,18 @@ def approve(
 
     keys = reporting_errors("skerry edge approve", work)
     if output == "json":
-        print(json.dumps({"keys": [found.as_json() for found in keys]}, indent=2))
+        show_json({"keys": [found.as_json() for found in keys]})
     elif only_list:
         _print_waiting(keys)
     else:
         request = f"certificatesigningrequest.certificates.k8s.io/{keys[0].request}"
-        print(f"{request} approved")
-        print(f"edge {name} approved: key {keys[0].fingerprint}")
+        show(f"{request} approved")
+        show(f"edge {name} approved: key {keys[0].fingerprint}")
 
 
 def _print_waiting(keys: Sequence[WaitingKey]) -> None:
     if not keys:
-        print("No key waits for approval")
+        show("No key waits for approval")
         return
     rows = [("EDGE", "KEY", "SINCE", "REQUESTED BY")]
     rows += [(key.sync_target, key.fingerprint, key.since, key.requester) for key in keys]
@@ -334,13 +334,13 @@ def revoke(name: str, kubeconfig: str, context: str, imw: str, espw: str) -> Non
         await hub.client.transport.close()
 
     reporting_errors("skerry edge revoke", work)
-    print(f"edge {name} revoked")
+    show(f"edge {name} revoked")
 
 
 def write_output(path: str, text: str) -> None:
     """Write to a file only its owner can read, or to standard output for ``-``."""
     if path == "-":
-        print(text, end="")
+        show(text, end="")
         return
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

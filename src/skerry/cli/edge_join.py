@@ -8,8 +8,6 @@ its identity, its supervised syncer; for a cluster elsewhere it prints what to a
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -40,6 +38,7 @@ from skerry.cli.edge_identity import (
 )
 from skerry.cli.embedded_edges import configuration, edge_home, start_edge
 from skerry.cli.extras import require_extra
+from skerry.cli.printing import show, show_json
 from skerry.kit import log as logging
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.machinery.conditions import is_true
@@ -157,7 +156,7 @@ class _Enlisting:
     async def enlist(self) -> EdgeName:
         """Make sure of SyncTarget and Location, and wait for the mailbox."""
         for line in await ensure_location(self.access, self.imw, self._name, self._labels):
-            print(line, file=sys.stderr)
+            show(line, error=True)
         return await identity.edge_of(
             self.access,
             self._name,
@@ -206,14 +205,14 @@ def _join_embedded(name: str, labels: tuple[str, ...], flags: dict[str, Any], ou
             before = await _last_beat(hub.access.at(found.mailbox))
             begun = await _start_syncer(edge, hub, found)
             if flags["require_approval"]:
-                print(f"Its key waits for approval: skerry edge approve {name}", file=sys.stderr)
+                show(f"Its key waits for approval: skerry edge approve {name}", error=True)
             await _heard(hub, name, found, before if begun else None)
 
     reporting_errors(_COMMAND, work)
     if output == "json":
-        print(json.dumps({"edge": name}))
+        show_json({"edge": name}, indent=None)
     else:
-        print(f"edge {name} has joined: the hub hears of it and can place workloads on it")
+        show(f"edge {name} has joined: the hub hears of it and can place workloads on it")
 
 
 async def _start_syncer(edge: EdgeProcess, hub: _Enlisting, found: EdgeName) -> bool:
@@ -338,8 +337,8 @@ def _print_manifest(name: str, labels: tuple[str, ...], flags: dict[str, Any]) -
 
 def _get_certificate(name: str, flags: dict[str, Any], output: str) -> None:
     def waiting(fingerprint: str) -> None:
-        print(f"key {fingerprint}", file=sys.stderr)
-        print(f"waiting for approval: skerry edge approve {name}", file=sys.stderr, flush=True)
+        show(f"key {fingerprint}", error=True)
+        show(f"waiting for approval: skerry edge approve {name}", error=True, flush=True)
 
     # Only what is wrong: what is right is said below.
     logging.configure(verbosity=-1)
@@ -356,6 +355,6 @@ def _get_certificate(name: str, flags: dict[str, Any], output: str) -> None:
     joined = reporting_errors(_COMMAND, work)
     expires = rfc3339(joined.expires)
     if output == "json":
-        print(json.dumps({"edge": name, "mailbox": joined.mailbox, "expires": expires}))
+        show_json({"edge": name, "mailbox": joined.mailbox, "expires": expires}, indent=None)
         return
-    print(f"edge {name} has joined; its certificate is good until {expires} and renews itself")
+    show(f"edge {name} has joined; its certificate is good until {expires} and renews itself")

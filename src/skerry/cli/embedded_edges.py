@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from skerry.app.edge_config import (
 )
 from skerry.app.edge_process import EdgeError, EdgeHome, EdgeProcess
 from skerry.app.kubeconfig_files import load, store
+from skerry.cli.printing import show
 from skerry.wire.kubeconfig import Entry, kubeconfig_paths
 
 
@@ -61,7 +61,7 @@ def configuration(name: str, file: Path | None) -> EdgeConfig:
     except EdgeConfigError as error:
         raise EdgeError(f"{file}: {error}") from error
     if ignored:
-        print(f"Ignored in {file}: {', '.join(ignored)}")
+        show(f"Ignored in {file}: {', '.join(ignored)}")
     return wanted
 
 
@@ -80,12 +80,12 @@ def start_edge(found: EdgeProcess, kubeconfig: str, *, choose: bool) -> None:
         current=name if choose else "",
     )
     config = found.config
-    print(f"Edge {found.name} is ready: {len(config.nodes)} node(s), context {name!r} ({alias!r})")
+    show(f"Edge {found.name} is ready: {len(config.nodes)} node(s), context {name!r} ({alias!r})")
     for port in config.published:
         where = f"{port.address}:{port.host_port}"
-        print(f"  {where} leads to port {port.container_port} of {port.node}")
+        show(f"  {where} leads to port {port.container_port} of {port.node}")
     if warning := load_warning(found.directory):
-        print(f"Warning: {warning}", file=sys.stderr)
+        show(f"Warning: {warning}", error=True)
 
 
 def kubeconfig_files(kubeconfig: str) -> list[Path]:

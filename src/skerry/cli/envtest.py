@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import click
 
 from skerry.cli.options import FOLDER
+from skerry.cli.printing import show
 from skerry.kit.log import announce, report_failure
 
 _PROGRAM = """#!/bin/sh
@@ -79,7 +80,7 @@ def kube_apiserver(arguments: tuple[str, ...]) -> None:
 
     if passed_over := sorted(flags.keys() - _KNOWN.keys()):
         names = ", ".join(f"--{name}" for name in passed_over)
-        print(f"kube-apiserver, by skerry serve: passes over {names}", file=sys.stderr)
+        show(f"kube-apiserver, by skerry serve: passes over {names}", error=True)
     try:
         settings = ServerSettings(
             store=StoreSettings(kind="memory"), workers=0, **server_settings(flags)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -18,6 +17,7 @@ from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import Command, Flag, output_flag, with_flags
 from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings
 from skerry.cli.moments import Moment, local_zone
+from skerry.cli.printing import show, show_json
 from skerry.logic.fleet.explanation.text import answer_text, problems_text
 from skerry.logic.fleet.history.fold import State
 from skerry.logic.fleet.history.text import Selection, row, state_rows
@@ -88,9 +88,9 @@ def explain(
         raise click.UsageError("want --problems, or a command: placement")
     found = asked("explain", flags, lambda hub: explain_problems(hub, everywhere=everywhere))
     if flags["output"] == "json":
-        print(json.dumps({"problems": [each.as_json() for each in found]}, indent=2))
+        show_json({"problems": [each.as_json() for each in found]})
     else:
-        print(problems_text(found), end="")
+        show(problems_text(found), end="")
     if exit_code and found:
         sys.exit(3)
 
@@ -135,9 +135,9 @@ def placement(name: str, location: str, wanted: str, at: datetime | None, **flag
     question = Question(name, location, wanted)
     answer = asked("explain", flags, lambda hub: explain_placement(hub, question))
     if flags["output"] == "json":
-        print(json.dumps(answer.as_json(), indent=2))
+        show_json(answer.as_json())
     else:
-        print(answer_text(answer), end="")
+        show(answer_text(answer), end="")
 
 
 _NOT_RECORDED = "which objects were copied, applied or healthy then is not recorded"
@@ -153,21 +153,21 @@ def explain_then(name: str, location: str, at: datetime, flags: dict[str, Any]) 
 
     found, state, paths = asked("explain", flags, ask)
     if flags["output"] == "json":
-        print(json.dumps(_state_json(found, state, paths, location, at), indent=2))
+        show_json(_state_json(found, state, paths, location, at))
         return
-    print(f"EdgePlacement {name} at {_shown(at)}")
+    show(f"EdgePlacement {name} at {_shown(at)}")
     following = found.following(state)
     since = "the beginning" if state.last is None else _shown(state.last.time)
     until = "now" if following is None else _shown(following.time)
-    print(f"{len(state.standings)} destinations; no records between {since} and {until}")
+    show(f"{len(state.standings)} destinations; no records between {since} and {until}")
     rows = state_rows(state, location)
     if len(rows) > 1:
         print_columns(rows)
     if location:
         _explain_location_then(found, location, at, is_there=len(rows) > 1)
-    print(_NOT_RECORDED)
+    show(_NOT_RECORDED)
     for problem in found.problems:
-        print(f"skerry explain: {problem}", file=sys.stderr)
+        show(f"skerry explain: {problem}", error=True)
 
 
 def _explain_location_then(found: History, location: str, at: datetime, *, is_there: bool) -> None:
@@ -175,9 +175,9 @@ def _explain_location_then(found: History, location: str, at: datetime, *, is_th
     before = [each for each in found.story(Selection(location=location)) if each.time <= at]
     if before:
         time, change, _, _, why, cause = row(before[-1], found.now.astimezone(local_zone()))
-        print(f"{time} {change}: {why}" + (f" ({cause})" if cause else ""))
+        show(f"{time} {change}: {why}" + (f" ({cause})" if cause else ""))
     elif not is_there:
-        print(f"Location {location} was no destination then, nor before; what kept it out is not "
+        show(f"Location {location} was no destination then, nor before; what kept it out is not "
               "known, because inventories are not recorded")  # fmt: skip
 
 

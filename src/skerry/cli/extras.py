@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from skerry.cli.printing import show
+
 EXIT_CODE = 3
 """Of a command that lacks its packages: what it was asked is right, the installation is not."""
 
@@ -113,7 +115,7 @@ def require_extra(command: str, *extras: str) -> None:
 
 def refuse(command: str, extra: str) -> NoReturn:
     """End the process with the sentence that says what to install."""
-    print(f"{command} needs pip install '{_PROJECT}[{extra}]'", file=sys.stderr)
+    show(f"{command} needs pip install '{_PROJECT}[{extra}]'", error=True)
     sys.exit(EXIT_CODE)
 
 

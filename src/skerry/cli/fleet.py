@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ from skerry.app.fleet import fleet as opened
 from skerry.cli.columns import GAP, aligned
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import finds_hub, hub_settings
+from skerry.cli.printing import show, show_json
 from skerry.kit import log
+from skerry.kit.text import inert_line
 from skerry.logic.fleet.overview.text import (
     Section,
     as_json,
@@ -125,7 +126,7 @@ def fleet(
                 await _watch(found, form, console)
             await found.read()
             if output == "json":
-                print(json.dumps(as_json(found.overview, found.path, problems=problems), indent=2))
+                show_json(as_json(found.overview, found.path, problems=problems))
             else:
                 console.print(Group(*_screen(found, form)))
             return found.overview.has_problem()
@@ -140,7 +141,7 @@ def fleet(
     except KeyboardInterrupt:
         return
     except _FAILURES as error:
-        print(f"skerry fleet: {error}", file=sys.stderr)
+        show(f"skerry fleet: {error}", error=True)
         sys.exit(1)
     if exit_code and troubled:
         sys.exit(3)
@@ -180,7 +181,7 @@ def _screen(found: Fleet, form: _Form) -> Iterator[Text]:
         ("placements", placement_section(placements, found.path, wide=form.wide)),
     ):
         if name in found.unreadable:
-            yield Text(f"\n{name}: not shown: {found.unreadable[name]}")
+            yield Text("\n" + inert_line(f"{name}: not shown: {found.unreadable[name]}"))
         elif section.rows:
             yield from _table(section, form.width)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ from skerry.app.consent import Inventory, inventory
 from skerry.app.explain_names import Unanswered
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
+from skerry.cli.printing import confirmed, show, show_json
 from skerry.logic.fleet.explanation.consent import chosen, consent_text
 
 T = TypeVar("T")
@@ -47,9 +47,9 @@ def status(output: str, **flags: Any) -> None:
 
     record, workspace = _asked(flags, ask)
     if output == "json":
-        print(json.dumps(record, indent=2))
+        show_json(record)
     else:
-        print(consent_text(record, workspace), end="")
+        show(consent_text(record, workspace), end="")
 
 
 @grants.command(
@@ -101,12 +101,12 @@ def confirm(
             raise Unanswered(f"{found.workspace} has no LocationGrant: nothing is held")
         meant = chosen(record, names, everything=everything, opens=opens)
         for each in meant:
-            print(f"{each.id}  {each.text}")
+            show(f"{each.id}  {each.text}")
         if not meant:
             raise Unanswered("nothing is held")
-        if not yes and not click.confirm("Confirm?"):
+        if not yes and not confirmed("Confirm?"):
             raise Unanswered("not confirmed")
         await found.confirm(record, [each.id for each in meant], seconds=timeout)
-        print("confirmed")
+        show("confirmed")
 
     _asked(flags, ask)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import datetime
 from typing import Any
@@ -16,6 +15,7 @@ from skerry.cli.common_flags import output_flag
 from skerry.cli.explain import asked
 from skerry.cli.hub_flags import finds_hub
 from skerry.cli.moments import Moment, local_zone
+from skerry.cli.printing import show, show_json
 from skerry.logic.fleet.history.audit import AuditTrail, audit_event
 from skerry.logic.fleet.history.fold import timeline
 from skerry.logic.fleet.history.text import Selection, table
@@ -70,7 +70,7 @@ def placement(
             timeline(_with_users([dict(each.object) for each in records], audit_log)).records
         )
     if output == "json":
-        print(json.dumps({"items": [each.object for each in records]}, indent=2))
+        show_json({"items": [each.object for each in records]})
     else:
         print_columns(table(records, found.now.astimezone(local_zone())))
     _report_problems(found)
@@ -83,16 +83,16 @@ def _with_users(objects: list[Object], path: str) -> list[Object]:
             trail = AuditTrail(file)
     except OSError as error:
         text = f"skerry history: {path}: {error.strerror}: users are as the records have them"
-        print(text, file=sys.stderr)
+        show(text, error=True)
         return objects
     if trail.unreadable:
-        print(f"skerry history: {path}: {trail.unreadable} lines are no events", file=sys.stderr)
+        show(f"skerry history: {path}: {trail.unreadable} lines are no events", error=True)
     return [trail.with_users(each) for each in objects]
 
 
 def _report_problems(found: History) -> None:
     for each in found.problems:
-        print(f"skerry history: {each}", file=sys.stderr)
+        show(f"skerry history: {each}", error=True)
 
 
 @history.command(
@@ -114,10 +114,10 @@ def verify(name: str, **flags: Any) -> None:
     )
     broken = [(each.placement, gap) for each in found for gap in breaks(each)]
     for placed, gap in broken:
-        print(f"{placed}: {gap.name}: {gap.text}")
+        show(f"{placed}: {gap.name}: {gap.text}")
     if broken:
         sys.exit(3)
-    print(f"{sum(len(each.objects) for each in found)} records of {len(found)} placements: whole")
+    show(f"{sum(len(each.objects) for each in found)} records of {len(found)} placements: whole")
 
 
 @history.command(epilog=_EXITS)
@@ -137,5 +137,5 @@ def export(name: str, since: datetime | None, output: str, **flags: Any) -> None
         for record in each.line.records:
             if since is None or record.time >= since:
                 obj = dict(record.object)
-                print(json.dumps(audit_event(obj) if output == "audit" else obj))
+                show_json(audit_event(obj) if output == "audit" else obj, indent=None)
         _report_problems(each)

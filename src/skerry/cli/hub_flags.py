@@ -13,6 +13,7 @@ from skerry.api.errors import ApiError
 from skerry.app.explain_names import Unanswered
 from skerry.app.hub_settings import HubSettings
 from skerry.cli.common_flags import Command, Flag, with_flags
+from skerry.cli.printing import show
 from skerry.kit import log
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError
@@ -68,5 +69,5 @@ def answer_or_exit(
     try:
         return uvloop.run(run())
     except expected as error:
-        print(f"skerry {name}: {error}", file=sys.stderr)
+        show(f"skerry {name}: {error}", error=True)
         sys.exit(1)

@@ -15,6 +15,7 @@ from skerry.cli import workspace
 from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
+from skerry.cli.printing import show
 from skerry.cli.session import CommandError, Session
 from skerry.logic.machinery.durations import DurationError, duration_of
 
@@ -56,11 +57,11 @@ def bind_apiexport(session: Session, reference: str, flags: Parsed) -> None:
     _, current = session.base_and_path()
     url = session.url(current, _BINDINGS)
     binding = session.client.post(url, _binding(name, path, export))
-    print(f"apibinding {name} created. Waiting to successfully bind ...", flush=True)
+    show(f"apibinding {name} created. Waiting to successfully bind ...", flush=True)
     timeout = seconds(flags.value("timeout", "30s"))
     if not _polled(lambda: _bound(session, url, name, binding), timeout):
         raise CommandError(f"could not bind {name}: timed out waiting for the condition")
-    print(f"{name} created and bound.")
+    show(f"{name} created and bound.")
 
 
 def _binding(name: str, path: str, export: str) -> dict[str, Any]:
@@ -109,7 +110,7 @@ def _bind_missing(session: Session, url: str, wanted: list[str]) -> dict[str, di
             if error.reason != "AlreadyExists":
                 raise CommandError(f'failed binding APIExport "{reference}": {error}') from error
             created[name] = session.client.get(f"{url}/{name}")
-        print(f'Binding APIExport "{reference}".', file=sys.stderr)
+        show(f'Binding APIExport "{reference}".', error=True)
     return created
 
 
@@ -151,11 +152,11 @@ def _place(session: Session, current: str, location: str, flags: Parsed, timeout
     url = session.url(current, _PLACEMENTS)
     try:
         session.client.post(url, placement)
-        print(f"placement {name} created.")
+        show(f"placement {name} created.")
     except RequestFailed as error:
         if error.reason != "AlreadyExists":
             raise
-        print(f"placement {name} already exists.")
+        show(f"placement {name} already exists.")
     problem = [""]
 
     def ready() -> bool:
@@ -164,7 +165,7 @@ def _place(session: Session, current: str, location: str, flags: Parsed, timeout
 
     if not _polled(ready, timeout):
         raise CommandError(f'placement "{name}" not ready: {problem[0]}')
-    print(f'Placement "{name}" is ready.', file=sys.stderr)
+    show(f'Placement "{name}" is ready.', error=True)
 
 
 def _placement_problem(placement: Mapping[str, Any]) -> str:
@@ -191,7 +192,7 @@ def crd_snapshot(flags: Parsed) -> None:
     for definition in yaml.safe_load_all(text):
         if definition:
             schema = schema_object(definition, flags.value("prefix"))
-            print("---\n" + yaml.safe_dump(schema, sort_keys=False), end="")
+            show("---\n" + yaml.safe_dump(schema, sort_keys=False), end="")
 
 
 def _hash(text: str) -> str:
@@ -247,7 +248,7 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
     ):
         if command and command[0] not in ("bind", "crd"):
             raise UsageError(f'unknown command "{command[0]}" for "kubectl-kcp"')
-        print(HELP)
+        show(HELP)
         return
     if command == ("crd", "snapshot"):
         crd_snapshot(flags)

@@ -17,6 +17,7 @@ from skerry.app.kubeconfig_files import load
 from skerry.cli.common_flags import with_flags
 from skerry.cli.hub_client import HubClient, Overrides, RequestFailed, target_of
 from skerry.cli.options import FILE, FOLDER
+from skerry.cli.printing import show
 from skerry.wire.kubeconfig import KubeconfigError
 
 # The context of a hub's kubeconfig that is no workspace's.
@@ -78,7 +79,7 @@ def asking(
         client = KeyClient(kubeconfig or admin_kubeconfig(data_dir), path)
         yield client
     except (RequestFailed, KubeconfigError, KeyFileError, OSError) as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        show(f"{command}: {error}", error=True)
         sys.exit(1)
     finally:
         if client is not None:

@@ -25,6 +25,7 @@ from skerry.app.supervised import NotStarted, Supervised
 from skerry.cli import workspace
 from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed
+from skerry.cli.printing import show
 from skerry.cli.session import Session
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
@@ -91,7 +92,7 @@ def start(log_folder: Path, verbose: bool, trace: bool) -> None:
     except NotStarted as error:
         _failed(f"the controllers did not start: {error}")
     for name in _CONTROLLERS:
-        print(f" {name} is running (log file: {controllers.log.resolve()})")
+        show(f" {name} is running (log file: {controllers.log.resolve()})")
     _enter("root")
 
 
@@ -102,7 +103,7 @@ def start(log_folder: Path, verbose: bool, trace: bool) -> None:
 def stop(log_folder: Path, verbose: bool, trace: bool) -> None:
     """Stop the controllers; what they made stays."""
     _controllers(log_folder).stop()
-    print("kubestellar stopped .....")
+    show("kubestellar stopped .....")
 
 
 def _controllers(log_folder: Path) -> Supervised:
@@ -121,14 +122,14 @@ def _initialised(*, verbose: bool) -> Path:
     try:
         hub = open_hub(paths)
         if verbose:
-            print(f"Populating the hub at {hub.base}")
+            show(f"Populating the hub at {hub.base}")
         asyncio.run(_populated(hub))
     except TransportError as error:
         _failed(f"no hub answers: {error}; start one first: skerry hub --data-dir .kcp")
     except (KubeconfigError, ApiError, CommandFailed) as error:
         _failed(str(error))
-    print("Finished augmenting root:compute for KubeStellar")
-    print("Finished populating the espw with kubestellar apiexports")
+    show("Finished augmenting root:compute for KubeStellar")
+    show("Finished populating the espw with kubestellar apiexports")
     _enter(USUAL_PROVIDER)
     return Path(paths[0]).resolve()
 
@@ -147,5 +148,5 @@ def _enter(path: str) -> None:
 
 
 def _failed(message: str) -> None:
-    print(f"kubestellar: {message}", file=sys.stderr)
+    show(f"kubestellar: {message}", error=True)
     sys.exit(1)

@@ -26,6 +26,7 @@ from skerry.cli import workspace
 from skerry.cli.edge_identity import DEFAULT_IMAGE, write_output
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
+from skerry.cli.printing import show
 from skerry.cli.session import CommandError, Session, split_url
 from skerry.logic.fleet.syncing.manifest import syncer_id
 from skerry.runtime.transport import TransportError
@@ -128,7 +129,7 @@ async def _ensure_wmw(call: Call) -> None:
         raise CommandFailed(1, f"--with-kube must be true or false, not {wish!r}")
     parent = call.hub.current
     if warning := await kubestellar.namesake_warning(call.hub, parent, name):
-        print(f"Warning: {warning}", file=sys.stderr)
+        show(f"Warning: {warning}", error=True)
     _print(await kubestellar.ensure_wmw(call.hub, parent, name, with_kube=wish == "true"))
     if call.parsed.value("enter", "true") == "true":
         call.enter(f"{parent}:{name}")
@@ -167,11 +168,11 @@ async def _prepare(call: Call, name: str) -> None:
     write_output(path, text)
     if path != "-":
         place = syncer_id(name, edge.mailbox)
-        print(f'Wrote physical cluster manifest to {path} for namespace "{place}". Use')
-        print(f'\n  KUBECONFIG=<pcluster-config> kubectl apply -f "{path}"\n')
-        print("to apply it. Use")
-        print(f'\n  KUBECONFIG=<pcluster-config> kubectl get deployment -n "{place}" {place}\n')
-        print("to verify the syncer pod is running.")
+        show(f'Wrote physical cluster manifest to {path} for namespace "{place}". Use')
+        show(f'\n  KUBECONFIG=<pcluster-config> kubectl apply -f "{path}"\n')
+        show("to apply it. Use")
+        show(f'\n  KUBECONFIG=<pcluster-config> kubectl get deployment -n "{place}" {place}\n')
+        show("to verify the syncer pod is running.")
 
 
 _COMMANDS: dict[tuple[str, ...], Callable[[Call], Awaitable[None]]] = {
@@ -186,7 +187,7 @@ _COMMANDS: dict[tuple[str, ...], Callable[[Call], Awaitable[None]]] = {
 
 def _print(lines: Sequence[str]) -> None:
     for line in lines:
-        print(line)
+        show(line)
 
 
 def run(words: Sequence[str]) -> int:
@@ -194,7 +195,7 @@ def run(words: Sequence[str]) -> int:
     try:
         parsed = parse(words, {**KUBECONFIG_FLAGS, **_OWN}, _SHORT)
         if parsed.on("help") or not parsed.arguments:
-            print(HELP)
+            show(HELP)
             return 0 if parsed.on("help") else 1
         return asyncio.run(_carried_out(parsed))
     except CommandFailed as error:
@@ -234,7 +235,7 @@ async def _carried_out(parsed: Parsed) -> int:
 
 
 def _failed(error: Exception, code: int) -> int:
-    print(f"kubectl-kubestellar: {error}", file=sys.stderr)
+    show(f"kubectl-kubestellar: {error}", error=True)
     return code
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from skerry.api.edge import USUAL_PROVIDER
+from skerry.cli.printing import show
 
 _FOLDERS = ("crds", "exports", "imports", "compute", "samples")
 
@@ -42,7 +43,7 @@ def manifests(folders: tuple[str, ...], provider: str, write: Path | None) -> No
     }
     for name, text in files.items():
         if write is None:
-            print(f"---\n# Source: config/{name}\n{text}", end="")
+            show(f"---\n# Source: config/{name}\n{text}", end="")
             continue
         path = write / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
+from skerry.cli.printing import show
 from skerry.cli.session import CommandError, Session
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -168,4 +169,4 @@ def main() -> None:
     plugin = Path(sys.argv[0]).name.partition("-")[2]
     # A kubectl plugin finds the kubeconfig by the environment, as kubectl is.
     for line in completed(plugin, sys.argv[1:], os.environ):  # noqa: TID251
-        print(line)
+        show(line)

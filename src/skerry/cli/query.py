@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -17,12 +16,12 @@ from skerry.app.asking import Asking, opened
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
+from skerry.cli.printing import clear_screen, show, show_json, show_lines
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.query.asking import Asked, AskingError, flags_of, spec_of
 from skerry.logic.fleet.query.text import as_csv, notes, table
 
 _IMPERFECT = 3
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 @click.command(
@@ -154,13 +153,13 @@ def _from_file(path: str) -> Object:
 
 def _show(status: Object, output: str, *, clear: bool) -> None:
     if clear:
-        print(_CLEAR, end="")
+        clear_screen()
     if output == "json":
-        print(json.dumps(status, indent=None if clear else 2))
+        show_json(status, indent=None if clear else 2)
     elif output == "csv":
-        print(as_csv(status), end="")
+        show(as_csv(status), end="")
     else:
         print_columns(table(status))
-    for note in notes(status) if output != "json" else ():
-        print(note, file=sys.stderr)
+    if output != "json":
+        show_lines(notes(status), error=True)
     sys.stdout.flush()

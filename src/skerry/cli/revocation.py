@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from cryptography import x509
 
 from skerry.cli.columns import print_columns
 from skerry.cli.key_client import asking, server_flags
+from skerry.cli.printing import show
 from skerry.wire.kubeconfig import KubeconfigError
 
 _PATH = "/extensions/v1/certificates"
@@ -35,7 +35,7 @@ def revoke(data_dir: Path, kubeconfig: Path | None, reason: str, serial: str) ->
     """
     with asking("skerry certificates revoke", data_dir, kubeconfig, _PATH) as client:
         client.step("revoke", serial=_serial(serial), reason=reason)
-        print(f"revoked {_serial(serial)}")
+        show(f"revoked {_serial(serial)}")
 
 
 @click.command(epilog="\b\nExample:\n  skerry certificates restore 5f1c09aa\n")
@@ -45,7 +45,7 @@ def restore(data_dir: Path, kubeconfig: Path | None, serial: str) -> None:
     """Take the revocation of a certificate back."""
     with asking("skerry certificates restore", data_dir, kubeconfig, _PATH) as client:
         client.step("restore", serial=_serial(serial))
-        print(f"restored {_serial(serial)}")
+        show(f"restored {_serial(serial)}")
 
 
 @click.command(epilog="\b\nExample:\n  skerry certificates revoked --data-dir .kcp\n")
@@ -55,7 +55,7 @@ def revoked(data_dir: Path, kubeconfig: Path | None) -> None:
     with asking("skerry certificates revoked", data_dir, kubeconfig, _PATH) as client:
         rows = client.status()["items"]
     if not rows:
-        print("no client certificates are revoked", file=sys.stderr)
+        show("no client certificates are revoked", error=True)
         return
     print_columns([("SERIAL", "REVOKED", "BY", "REASON"), *map(_row, rows)])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from skerry.app.rollout import Rollouts, rollouts
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
+from skerry.cli.printing import show, show_json
 from skerry.logic.fleet.rollout.text import history_rows, is_ready, is_stalled, status_lines
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def _asked(flags: dict[str, Any], ask: Callable[[Rollouts], Awaitable[T]]) -> T:
 
 
 def _done(flags: dict[str, Any], name: str, ask: Callable[[Rollouts], Awaitable[str]]) -> None:
-    print(f"rollout {name}: {_asked(flags, ask)}")
+    show(f"rollout {name}: {_asked(flags, ask)}")
 
 
 @click.group()
@@ -71,9 +71,9 @@ def status(name: str, watch: bool, output: str, **flags: Any) -> None:
 
     shown = _asked(flags, ask)
     if output == "json":
-        print(json.dumps(shown, indent=2))
+        show_json(shown)
     elif not watch:
-        print("\n".join(status_lines(shown)))
+        show("\n".join(status_lines(shown)))
     if watch and not is_ready(shown):
         sys.exit(_STALLED)
 
@@ -91,7 +91,7 @@ async def _watched(found: Rollouts, name: str, output: str) -> Object:
             if output == "text" and live is not None:
                 live.update(Text(text), refresh=True)
             elif output == "text" and text != last:
-                print(text, flush=True)
+                show(text, flush=True)
             last = text
             if is_ready(each) or is_stalled(each):
                 return each
@@ -119,7 +119,7 @@ def history(name: str, output: str, **flags: Any) -> None:
 
     current, revisions = _asked(flags, ask)
     if output == "json":
-        print(json.dumps(revisions, indent=2))
+        show_json(revisions)
         return
     print_columns(history_rows(current, revisions))
 

@@ -20,6 +20,7 @@ from skerry.app.pod_scheduler import (
 )
 from skerry.cli.common_flags import Command, Flag, with_flags
 from skerry.cli.options import FILE, FOLDER, bind_address_flag, log_flags
+from skerry.cli.printing import show
 from skerry.cli.service import notifying
 from skerry.kit.log import announce
 from skerry.scheduler.config.errors import ConfigurationError
@@ -211,7 +212,7 @@ def explain(settings: PodSchedulerSettings, /, pod: str | None, **question: Any)
     try:
         answers = explained(settings, Question(pod or "", **question))
     except StartError as error:
-        print(f"skerry scheduler explain: {error}", file=sys.stderr)
+        show(f"skerry scheduler explain: {error}", error=True)
         sys.exit(1)
     for answer in answers:
-        print(answer.text(), end="")
+        show(answer.text(), end="")

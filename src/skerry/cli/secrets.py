@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from skerry.app.key_files import (
 )
 from skerry.cli.key_client import KeyClient, asking, server_flags
 from skerry.cli.options import FILE
+from skerry.cli.printing import show, show_progress
 
 _KIND = "encryption"
 _key_file_flag = click.option(
@@ -65,7 +65,7 @@ def _begin(client: KeyClient, status: dict[str, Any], file: Path) -> None:
         name = (waiting or status["pending"])[0]
     elif file.exists() or file.absolute() == Path(status["file"]):
         name = add_encryption_key(file)
-        print(f"added key {name} to {file}")
+        show(f"added key {name} to {file}")
         client.step("reload")
     else:
         raise KeyFileError(
@@ -73,7 +73,7 @@ def _begin(client: KeyClient, status: dict[str, Any], file: Path) -> None:
             "or add a line 'name: base64 key' to that file yourself"
         )
     client.step("use", kind=_KIND, name=name)
-    print(f"key {name} encrypts from now on")
+    show(f"key {name} encrypts from now on")
 
 
 def _rewrite(client: KeyClient) -> None:
@@ -85,21 +85,13 @@ def _rewrite(client: KeyClient) -> None:
         done = client.step("rewrite", after=after)
         examined, rewritten = examined + done["examined"], rewritten + done["rewritten"]
         after, more = done["after"], bool(done["after"])
-        _progress(f"examined {examined} of {max(total, examined)} Secrets", last=not more)
+        show_progress(f"examined {examined} of {max(total, examined)} Secrets", last=not more)
     status = client.status()[_KIND]
-    print(f"rewrote {rewritten} Secrets with key {status['current']}")
+    show(f"rewrote {rewritten} Secrets with key {status['current']}")
     if not status["rewritten"]:
         raise KeyFileError("some Secrets were written with an old key meanwhile; run this again")
     if status["old"]:
-        print(f"old keys: {', '.join(status['old'])} (skerry secrets drop-old-keys)")
-
-
-def _progress(text: str, *, last: bool) -> None:
-    """Show *text* in place on a terminal, and only the last one elsewhere."""
-    if sys.stdout.isatty():
-        print(f"\r{text}", end="\n" if last else "", flush=True)
-    elif last:
-        print(text)
+        show(f"old keys: {', '.join(status['old'])} (skerry secrets drop-old-keys)")
 
 
 @secrets.command(
@@ -116,10 +108,10 @@ def drop_old_keys(data_dir: Path, kubeconfig: Path | None, key_file: Path | None
     file = key_file or data_dir / "pki" / DEFAULT_FILE
     with asking("skerry secrets drop-old-keys", data_dir, kubeconfig) as client:
         status = client.step("dropOld", kind=_KIND)[_KIND]
-        print(f"Secrets need key {status['current']} alone")
+        show(f"Secrets need key {status['current']} alone")
         removed = keep_encryption_keys(file, {status["current"], *status["pending"]})
         if removed:
-            print(f"removed from {file}: {', '.join(removed)}")
+            show(f"removed from {file}: {', '.join(removed)}")
 
 
 @secrets.command(epilog="\b\nExample:\n  skerry secrets status --data-dir .skerry\n")
@@ -129,9 +121,9 @@ def status(data_dir: Path, kubeconfig: Path | None) -> None:
     with asking("skerry secrets status", data_dir, kubeconfig) as client:
         found = client.status()
         keys = found[_KIND]
-        print(f"current key   {keys['current'] or 'none: Secrets are stored unencrypted'}")
-        print(f"old keys      {', '.join(keys['old']) or 'none'}")
-        print(f"unused keys   {', '.join(keys['pending']) or 'none'}")
-        print(f"rewritten     {'yes' if keys['rewritten'] else 'no'}")
+        show(f"current key   {keys['current'] or 'none: Secrets are stored unencrypted'}")
+        show(f"old keys      {', '.join(keys['old']) or 'none'}")
+        show(f"unused keys   {', '.join(keys['pending']) or 'none'}")
+        show(f"rewritten     {'yes' if keys['rewritten'] else 'no'}")
         for server in found["servers"]:
-            print(f"server        {server['name']} has {', '.join(server['keys'][_KIND])}")
+            show(f"server        {server['name']} has {', '.join(server['keys'][_KIND])}")

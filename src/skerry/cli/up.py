@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,6 +15,7 @@ from skerry.api.edge import USUAL_PROVIDER
 from skerry.app.demo_homes import running_demos
 from skerry.app.stack import HUB_CONTEXT, Part, Stack, StackError, log_format
 from skerry.app.supervised import Interrupted, stop_signals
+from skerry.cli.printing import show, show_json
 from skerry.kit.log import announce, configure, report_failure
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -139,7 +139,7 @@ def down(data_dir: Path) -> None:
     """Stop a hub and its controllers; what they keep stays."""
     stack = Stack(data_dir.resolve())
     if not data_dir.exists():
-        print(f"skerry down: there is no folder {data_dir}; nothing to stop", file=sys.stderr)
+        show(f"skerry down: there is no folder {data_dir}; nothing to stop", error=True)
         sys.exit(1)
     with reporting(), stack.alone():
         stack.down()
@@ -158,12 +158,12 @@ def status(data_dir: Path | None, output: str) -> None:
     demos = [Stack(place / "hub") for place in running_demos()] if data_dir is None else []
     if output == "json":
         shown = [{"directory": str(demo.data_dir), **_described(demo)} for demo in demos]
-        print(json.dumps({**_described(stack), "demos": shown}))
+        show_json({**_described(stack), "demos": shown}, indent=None)
     else:
         if stack.data_dir.exists() or not demos:
             _print_stack(stack)
         for demo in demos:
-            print(f"{'demo':12} {demo.data_dir.parent}")
+            show(f"{'demo':12} {demo.data_dir.parent}")
             _print_stack(demo)
     known = [stack] if stack.data_dir.exists() or not demos else demos
     sys.exit(0 if all(each.parts()[0].running for each in known) else 1)
@@ -176,11 +176,11 @@ def _described(stack: Stack) -> dict[str, object]:
 
 def _print_stack(stack: Stack) -> None:
     for part in stack.parts():
-        print(f"{part.name:12} {_state(part)}")
+        show(f"{part.name:12} {_state(part)}")
     if stack.url:
-        print(f"{'url':12} {stack.url}")
+        show(f"{'url':12} {stack.url}")
     if stack.console:
-        print(f"{'console':12} {stack.console}")
+        show(f"{'console':12} {stack.console}")
 
 
 def _state(part: Part) -> str:

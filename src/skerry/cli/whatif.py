@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any, NoReturn, TextIO
 
@@ -11,6 +10,7 @@ import yaml
 
 from skerry.app.what_if import foresee
 from skerry.cli.explain import asked, hub_flags
+from skerry.cli.printing import show, show_json
 from skerry.logic.fleet.explanation.text import changes_text
 
 
@@ -47,13 +47,13 @@ def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
     documents = _documents(file)
     answer = asked("whatif", flags, lambda hub: foresee(hub, documents, delete=delete))
     if flags["output"] == "json":
-        print(json.dumps(answer.as_json(), indent=2))
+        show_json(answer.as_json())
         return
-    print(changes_text(answer.changes, answer.path, answer.created), end="")
+    show(changes_text(answer.changes, answer.path, answer.created), end="")
     for name, why in answer.holds():
-        print(f"the removals of {name} would be held: {why}")
+        show(f"the removals of {name} would be held: {why}")
     if answer.unread:
-        print(f"names that others have were not looked for at {answer.unread} more destinations")
+        show(f"names that others have were not looked for at {answer.unread} more destinations")
 
 
 def _documents(file: TextIO) -> list[dict[str, Any]]:
@@ -75,5 +75,5 @@ def _documents(file: TextIO) -> list[dict[str, Any]]:
 
 
 def _refuse(message: str) -> NoReturn:
-    print(f"skerry whatif: {message}", file=sys.stderr)
+    show(f"skerry whatif: {message}", error=True)
     sys.exit(2)

@@ -18,6 +18,7 @@ from typing import Any
 from skerry.app.kubeconfig_files import store
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
+from skerry.cli.printing import show
 from skerry.cli.session import PATH, PREFIX, CommandError, Session, split_url
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -79,7 +80,7 @@ def use(session: Session, name: str, *, short: bool) -> None:
         server, type_name = _destination(session, name)
         enter(session, server, type_name, short=short)
         if not name:
-            print(
+            show(
                 "Note: 'kubectl ws' now matches 'cd' semantics: go to home workspace. "
                 "'kubectl ws -' to go back. 'kubectl ws .' to print current workspace."
             )
@@ -220,11 +221,11 @@ def _warn_of_claims(session: Session, server: str) -> None:
         listed = session.client.get(f"{server}/apis/apis.kcp.io/v1alpha1/apibindings")
     except RequestFailed as error:
         if error.code != 403:
-            print(f"error checking APIBindings: {error}", file=sys.stderr)
+            show(f"error checking APIBindings: {error}", error=True)
         return
     for binding in listed.get("items") or []:
         for line in _unanswered(binding):
-            print(line)
+            show(line)
 
 
 def _unanswered(binding: Mapping[str, Any]) -> list[str]:
@@ -256,12 +257,12 @@ def print_current(server: str, type_name: str = "", *, short: bool) -> None:
     split = split_url(server)
     if split is None:
         if not short:
-            print(f'Current workspace is the URL "{server}".')
+            show(f'Current workspace is the URL "{server}".')
     elif short:
-        print(split[1])
+        show(split[1])
     else:
         of_type = f" (type {type_name})" if type_name else ""
-        print(f'Current workspace is "{split[1]}"{of_type}.')
+        show(f'Current workspace is "{split[1]}"{of_type}.')
 
 
 # -- the other commands ----------------------------------------------------------------------
@@ -312,9 +313,9 @@ def _await_ready(
                 f'workspace "{name}" cannot be created with type {wanted}, it already exists '
                 f"with different type {found}"
             )
-        print(f"{shown} already exists.{'' if ready else ' Waiting for it to be ready...'}")
+        show(f"{shown} already exists.{'' if ready else ' Waiting for it to be ready...'}")
     elif not ready:
-        print(f"{shown} created. Waiting for it to be ready...", flush=True)
+        show(f"{shown} created. Waiting for it to be ready...", flush=True)
     left = int(_READY_SECONDS / _POLL_SECONDS)
     while not ready:
         if left == 0:
@@ -322,7 +323,7 @@ def _await_ready(
         left -= 1
         time.sleep(_POLL_SECONDS)
         ready = _is_ready(session.client.get(f"{url}/{name}"))
-    print(f"{shown} is ready to use.")
+    show(f"{shown} is ready to use.")
 
 
 def _is_ready(workspace: Mapping[str, Any]) -> bool:
@@ -368,9 +369,9 @@ def create_context(session: Session, name: str, *, overwrite: bool) -> None:
         current=name,
     )
     if existed and config.current == name:
-        print(f'Updated context "{name}".')
+        show(f'Updated context "{name}".')
     else:
-        print(f'{"Updated" if existed else "Created"} context "{name}" and switched to it.')
+        show(f'{"Updated" if existed else "Created"} context "{name}" and switched to it.')
 
 
 def tree(session: Session, *, full: bool) -> None:
@@ -379,7 +380,7 @@ def tree(session: Session, *, full: bool) -> None:
     name = current if full else current.rpartition(":")[2]
     lines = [".", f"└── {name}"]
     _branches(session, current, name if full else "", "    ", lines)
-    print("\n".join(lines) + "\n")
+    show("\n".join(lines) + "\n")
 
 
 def _branches(session: Session, path: str, full_name: str, indent: str, lines: list[str]) -> None:
@@ -420,7 +421,7 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
     if command == "create" and len(arguments) != 1 and not flags.on("help"):
         raise UsageError(f"accepts 1 arg(s), received {len(arguments)}")
     if flags.on("help") or (command == "use" and not arguments):
-        print(HELP)
+        show(HELP)
         return
     max_arguments = {"current": 0, "tree": 0}.get(command, 1)
     if len(arguments) > max_arguments:
@@ -482,7 +483,7 @@ def call(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except (CommandError, KubeconfigError, RequestFailed, UsageError) as error:
-        print(f"{prefix}: {error}", file=sys.stderr)
+        show(f"{prefix}: {error}", error=True)
         return 1
     except KeyboardInterrupt:
         return 130

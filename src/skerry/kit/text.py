@@ -6,6 +6,8 @@ And a number as text, the way other programs write it.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
@@ -29,6 +31,40 @@ def one_line(text: str) -> str:
     For what another machine says and people read.
     """
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+# What a terminal obeys, shows as a line of its own or takes to turn text about, and what cannot be
+# written at all: controls, separators of lines, directions of writing, surrogates.
+_OBEYED: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SPACES: Final = "\t\n\v\f\r\x85\u2028\u2029"
+
+
+def inert(text: str) -> str:
+    """Return *text* as it can be written to a terminal: it is shown there and obeyed nowhere.
+
+    Lines and tabs stay. Spaces stand for other separators of lines, and ``?`` for each character
+    that does anything else: an escape sequence is seen for what it is.
+    """
+    return _OBEYED.sub(_replacement, text)
+
+
+def inert_line(text: str) -> str:
+    """Return *text* in one line, inert; spaces stay as many as they are.
+
+    For a part of something that has lines of its own: nobody adds another by what they are called.
+    """
+    return inert(text).replace("\n", " ").replace("\t", " ")
+
+
+def inert_lines(lines: Iterable[str]) -> str:
+    """Return a text of *lines*, each inert and one line."""
+    return "".join(f"{inert_line(line)}\n" for line in lines)
+
+
+def _replacement(found: re.Match[str]) -> str:
+    return " " if found[0] in _SPACES else "?"
 
 
 # As many as the largest unsigned 64-bit number has.

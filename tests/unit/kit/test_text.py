@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from unicodedata import category
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.kit.text import float_text, one_line, shortened
+from skerry.kit.text import float_text, inert, inert_line, one_line, shortened
 
 
 def test_long_text_is_cut_and_says_how_much_is_left_out() -> None:
@@ -23,6 +25,29 @@ def test_one_line_has_no_control_characters_and_single_spaces(text: str) -> None
     assert made.isprintable()
     assert "  " not in made
     assert one_line(made) == made
+
+
+@given(st.text())
+def test_inert_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
+    made = inert(text)
+    assert len(made) == len(text)
+    assert [c for c in made if category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t"] == []
+    assert inert(made) == made
+    assert inert_line(text) == made.replace("\n", " ").replace("\t", " ")
+    assert made.encode().decode() == made
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", "sm\u00f8rg\u00e5s \u65e5\u672c", "a\u00a0b\u200db", "\U0001f600"]
+)
+def test_what_is_only_read_is_inert_as_it_is(text: str) -> None:
+    assert inert(text) == inert_line(text) == text
+
+
+def test_what_moves_the_writing_about_is_replaced() -> None:
+    assert inert("\x1b[2J\x7f\x9b1m\x00\u202e\u2066\ud800") == "?[2J??1m????"
+    assert inert("a\r\n\tb\u2028c") == "a \n\tb c"
+    assert inert_line("a\r\n\tb\u2028c") == "a   b c"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skerry.api.edge import ENFORCE
+from skerry.kit.text import inert_lines
 from skerry.logic.fleet.placement.consent_record import confirmed_ids
 
 Record = Mapping[str, Any]
@@ -91,7 +92,7 @@ def consent_text(record: Record | None, workspace: str) -> str:
     lines = [f"{workspace}: {record['mode']} ({numbers})"]
     lines += ["", "REFUSED" if enforced else "WOULD BE REFUSED", *_refused(record)]
     lines += ["", "HELD UNTIL CONFIRMED", *_held(record)]
-    return "\n".join(lines) + "\n"
+    return inert_lines(lines)
 
 
 def _refused(record: Record) -> Iterator[str]:

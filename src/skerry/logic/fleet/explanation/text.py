@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from skerry.api.refs import ObjectRef
+from skerry.kit.text import inert_lines
 from skerry.logic.fleet.explanation.answer import Answer, LocationAnswer, PairAnswer
 from skerry.logic.fleet.explanation.changes import Path, PlacementChange
 from skerry.logic.fleet.explanation.links import Link
@@ -50,7 +51,7 @@ def answer_text(found: Answer) -> str:
     lines += ["", *_objects(found)]
     if found.pairs:
         lines += ["", *_pairs(found.pairs)]
-    return "\n".join(lines) + "\n"
+    return inert_lines(lines)
 
 
 def _yes(found: LocationAnswer) -> str:
@@ -71,7 +72,7 @@ def problems_text(found: Sequence[PlacementProblem]) -> str:
         _, notes = _verdict(each.link, "")
         cells = (each.workspace, each.placement.name, about)
         rows.append((cells, f"{each.link.step}: {each.link.reason}", (f"at {names}{more}", *notes)))
-    return "\n".join(_table(("WORKSPACE", "PLACEMENT", "OBJECT", "PROBLEM"), rows)) + "\n"
+    return inert_lines(_table(("WORKSPACE", "PLACEMENT", "OBJECT", "PROBLEM"), rows))
 
 
 def _objects(found: Answer) -> Iterator[str]:
@@ -121,7 +122,7 @@ def changes_text(
             lines.append(f"      {held.problem.reason}: {held.problem.message}")
         if each.rollout is not None:
             lines += foreseen_lines(each.rollout)
-    return "\n".join(lines) + "\n"
+    return inert_lines(lines)
 
 
 def _destinations(change: PlacementChange, path: Path) -> Iterator[str]:

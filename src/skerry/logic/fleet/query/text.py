@@ -2,7 +2,8 @@
 
 Whatever is in a cell, an edge may have written it. So a table has no character that a terminal
 would obey, and CSV no cell that a spreadsheet would compute. ``notes`` has what a table alone would
-hide: rows that nobody has answered for, that are stale, or that are not shown.
+hide: rows that nobody has answered for, that are stale, or that are not shown. What is said of an
+error may have come from an edge as well.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from skerry.api.objects import Object
+from skerry.kit.text import inert_line
 
 
 def table(status: Object) -> list[list[str]]:
@@ -49,7 +51,8 @@ def notes(status: Object) -> Iterator[str]:
         yield f"{errors['rows']} rows have errors, {errors['excluded']} are left out for that"
         for sample in errors.get("samples") or ():
             where = " ".join(sample[n] for n in ("location", "object") if sample.get(n))
-            yield f"  {where or 'a group'}: {sample['column']}: {sample['message']}"
+            found = f"{where or 'a group'}: {sample['column']}: {sample['message']}"
+            yield f"  {inert_line(found)}"
 
 
 def _cell(value: Any) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from skerry.kit.text import inert_line
 from skerry.logic.fleet.rollout.foresight import RolloutForeseen
 from skerry.logic.machinery.conditions import find_condition
 
@@ -52,11 +53,11 @@ def status_lines(rollout: Mapping[str, Any]) -> list[str]:
             f"{failure.get('message')}"
         )
     named = (status.get("verdicts") or {}).get("failures") or ()
-    return [
-        *lines,
-        *(f"    {each.get('location')}: {each.get('reason')}: {each.get('message')}"
-          for each in named),
-    ]  # fmt: skip
+    lines += (
+        f"    {each.get('location')}: {each.get('reason')}: {each.get('message')}" for each in named
+    )
+    # The message of a failure is in words of its edge.
+    return [inert_line(line) for line in lines]
 
 
 def _headline(name: str, status: Mapping[str, Any]) -> str:

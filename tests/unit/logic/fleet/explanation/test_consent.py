@@ -46,6 +46,13 @@ def test_the_report_reports_who_is_refused_what_is_held_and_how_to_confirm() -> 
     ]
 
 
+def test_what_a_record_says_is_text_line_by_line() -> None:
+    resources = ["a\x1b[2J\nnothing"]
+    held = {**BANK, "id": "o-1", "objects": 1, "resources": resources}
+    lines = consent_text({"mode": "Enforce", "objects": {"held": [held]}}, "root:imw").splitlines()
+    assert "  o-1  root:bank: 1 objects (a?[2J nothing)" in lines
+
+
 def test_a_workspace_without_grants_is_reported_to_be_open() -> None:
     assert consent_text(None, "root:imw") == "root:imw is open: it has no LocationGrant\n"
     text = consent_text({"mode": "Observe", "grants": 1}, "root:imw")

@@ -82,6 +82,24 @@ def test_long_lists_are_cut_and_say_so() -> None:
     assert "… and 102 more (all with -o json)" in lines
 
 
+EVIL = "no\x1b[2J image\nall is well"
+INERT = "no?[2J image all is well"
+
+
+def test_what_an_edge_says_is_text_line_by_line() -> None:
+    """A message may come from an edge, which may have written anything into it."""
+    found = answered(pair(Link("applied", False, "Rejected", (EVIL,))))
+    assert found.endswith(f"{INERT}\n")
+    problem = PlacementProblem(1, PLACE, "root:wmw", WEB, Link("applied", False, "X", (EVIL,)), ())
+    assert INERT in problems_text([problem])
+    held = Foreseen(WEB, Problem("X", EVIL), (Destination("imw", "a", "a", "u"),))
+    change = PlacementChange(PLACE, withheld=(held,))
+    shown = changes_text([change], lambda _: "root", [EVIL])
+    assert shown.startswith(f"+ new {INERT}\n")
+    assert shown.endswith(f"X: {INERT}\n")
+    assert "\x1b" not in found + shown
+
+
 def test_nothing_is_said_in_a_word() -> None:
     empty = answer_text(Answer(PLACE, (), (), (), "root:wmw"))
     assert empty.count("\nnone\n") == 2

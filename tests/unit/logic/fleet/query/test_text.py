@@ -51,3 +51,14 @@ def test_what_a_reader_should_know_is_said() -> None:
         "  oslo s/w: p99: no key",
     ]
     assert list(notes({})) == []
+
+
+def test_a_note_is_one_line_of_text_whatever_an_edge_has_written() -> None:
+    sample = {
+        "location": "os\x1blo",
+        "object": "s/w",
+        "column": "p99",
+        "message": "no such key: \x1b[2Jevil\nall is well",
+    }
+    status = {"errors": {"rows": 1, "excluded": 0, "samples": [sample]}}
+    assert list(notes(status))[1] == "  os?lo s/w: p99: no such key: ?[2Jevil all is well"

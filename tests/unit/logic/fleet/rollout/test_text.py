@@ -37,6 +37,12 @@ def test_where_a_rollout_stands_comes_first_and_what_is_wrong_after() -> None:
     assert found[-1] == "    oslo: X: no image"
 
 
+def test_what_a_status_says_is_text_line_by_line() -> None:
+    failures = [{"location": "oslo", "reason": "X", "message": "no\x1b[2J image\nall is well"}]
+    found = status_lines(rollout(phase="Progressing", verdicts={"failures": failures}))
+    assert found[-1] == "    oslo: X: no?[2J image all is well"
+
+
 def test_conditions_count_once_they_are_about_the_present_wishes() -> None:
     ready = rollout(observedGeneration=1, conditions=[condition("Ready", "True")])
     assert is_ready(ready)
