@@ -261,7 +261,7 @@ def _named() -> Iterator[tuple[str, str, int]]:
     from skerry.logic.machinery import names
     from skerry.logic.machinery.schema import decoding, formats
 
-    for name in ("_SUBDOMAIN", "_DNS1035", "_WILDCARD", "_C_IDENTIFIER", "_PERCENT",
+    for name in ("_SUBDOMAIN", "_DNS1035", "_WILDCARD", "_PERCENT",
                  "_HTTP_HEADER", "_HTTP_PATH", "_ENV_VAR", "_CONFIG_MAP_KEY"):  # fmt: skip
         yield f"skerry.logic.machinery.names.{name}", getattr(names, name), 0
     for pattern, piece in decoding._LAYOUT:

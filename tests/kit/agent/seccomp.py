@@ -5,15 +5,17 @@ from __future__ import annotations
 import operator
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from skerry.edge.agent.seccomp_filter import (
-    AUDIT,
-    compiled,
-    instructions,
-)
+from skerry.edge.agent.seccomp_filter import AUDIT, compiled
 
 MACHINES = ("x86_64", "aarch64")
+
+
+def instructions(program: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the instructions of a program: code, two distances, operand."""
+    order = "<" if sys.byteorder == "little" else ">"
+    yield from struct.iter_unpack(f"{order}HBBI", program)
 
 
 PROGRAMS = {machine: list(instructions(compiled(machine))) for machine in MACHINES}

@@ -11,7 +11,7 @@ from skerry.app.syncer import hub_client
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.session import Session
 from skerry.edge.syncer.state import SyncerState
-from skerry.edge.syncer.tables.journal import Journal, Offload, inline
+from skerry.edge.syncer.tables.journal import Journal, Offload
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.edge.syncer.upsync import UpsyncWatches
 from skerry.logic.fleet.syncing.difference import Observed
@@ -20,6 +20,7 @@ from skerry.logic.fleet.syncing.present import present
 from skerry.logic.fleet.syncing.wanted import Desired
 from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
+from tests.kit.chain.inline import inline
 from tests.kit.chain.syncer_world import CONFIG_MAPS, NAMESPACES, SyncerWorld
 
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")

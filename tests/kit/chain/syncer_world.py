@@ -23,7 +23,7 @@ from skerry.app.syncer import hub_client
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.edge.syncer.syncer import Syncer
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
@@ -38,6 +38,7 @@ from skerry.runtime.transport import (
     TransportError,
 )
 from skerry.store.memory import MemoryStore
+from tests.kit.chain.inline import inline
 from tests.kit.server.harness import Everybody
 from tests.kit.sim.engine import request, version
 from tests.kit.sim.faults import FaultyTransport, Rates

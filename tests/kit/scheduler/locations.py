@@ -8,7 +8,6 @@ from skerry.api.edge import location_ref, sync_target_ref
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import Location, SyncTarget
 from skerry.logic.fleet.placement.strategy import Spread, Strategy, taints_of
-from skerry.logic.fleet.placement.terms import EVERYTHING
 from skerry.logic.machinery.taints import Toleration
 from skerry.scheduler.framework.state import CycleState
 from skerry.scheduler.placement.table import LocationTable
@@ -32,7 +31,7 @@ def table() -> LocationTable:
         labels = {"region": "north"} if number else {}
         inventory.put_sync_target(target)
         inventory.put_location(
-            Location(location_ref(cluster, name), labels, EVERYTHING, (), taints_of(taints))
+            Location(location_ref(cluster, name), labels, (), (), taints_of(taints))
         )
     return LocationTable(inventory)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import struct
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from skerry.edge.agent.seccomp_profile import (
@@ -193,12 +193,6 @@ def _judge(found: Assembler, verdict: int | Condition) -> None:
     found.give(errno(verdict.error))
     found.mark(allowed)
     found.give(ALLOW)
-
-
-def instructions(program: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the instructions of a program: code, two distances, operand."""
-    order = "<" if sys.byteorder == "little" else ">"
-    yield from struct.iter_unpack(f"{order}HBBI", program)
 
 
 @functools.cache

@@ -27,7 +27,6 @@ _DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _WILDCARD = r"\*\." + _SUBDOMAIN
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_QUALIFIED})?"
-_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _CONFIG_MAP_KEY = "[-._a-zA-Z0-9]+"
 _PERCENT = "[0-9]+%"
 _HTTP_HEADER = "[-A-Za-z0-9]+"
@@ -255,17 +254,6 @@ def _climbs(text: str) -> list[str]:
     if text.startswith(".."):
         return ["must not start with '..'"]
     return []
-
-
-_strict_env_var = _grammar(
-    _ENV_VAR,
-    0,
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', "
-    "or '.', and must not start with a digit",
-    "my.env-name",
-    "MY_ENV.NAME",
-    "MyEnvName1",
-)
 
 
 def relaxed_env_var_name(text: str) -> list[str]:

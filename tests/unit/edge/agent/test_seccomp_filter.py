@@ -15,7 +15,6 @@ from skerry.edge.agent.seccomp_filter import (
     compiled,
     default_filter,
     errno,
-    instructions,
 )
 from skerry.edge.agent.seccomp_profile import (
     ALLOWED,
@@ -25,7 +24,7 @@ from skerry.edge.agent.seccomp_profile import (
     YOUNGEST,
 )
 from skerry.edge.agent.syscall_numbers import NUMBERS
-from tests.kit.agent.seccomp import MACHINES, PROGRAMS, judged
+from tests.kit.agent.seccomp import MACHINES, PROGRAMS, instructions, judged
 
 
 @given(st.integers(min_value=YOUNGEST + 1, max_value=2**32 - 1))

@@ -12,12 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.deletion_budget import DeletionBudget
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.kit.clock import Clock, LoopClock
 from skerry.logic.fleet.syncing.deletion_budget import Budget
 from skerry.logic.fleet.syncing.recorded import DownsyncRecord, placed_key
 from skerry.logic.fleet.syncing.wanted import Desired
+from tests.kit.chain.inline import inline
 from tests.kit.sim.loop import virtual
 
 REFS = [ObjectRef("", "", "configmaps", "shop", f"page-{number:03}") for number in range(200)]

@@ -16,7 +16,7 @@ from skerry.edge.syncer.events import EventHandlers
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.session import Session
 from skerry.edge.syncer.state import SyncerState
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.edge.syncer.upsync import UpsyncWatches
 from skerry.logic.fleet.syncing.deletion_budget import Budget
@@ -28,6 +28,7 @@ from skerry.runtime.client import Client
 from skerry.runtime.index import Key
 from skerry.runtime.informer import InformerFactory
 from skerry.runtime.workqueue import WorkQueue
+from tests.kit.chain.inline import inline
 from tests.kit.chain.syncer_world import SPEC, SyncerWorld
 from tests.kit.sim.loop import virtual
 

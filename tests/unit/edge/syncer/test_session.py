@@ -9,10 +9,11 @@ from pathlib import Path
 from skerry.app.syncer import hub_client
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.session import Session
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.logic.fleet.syncing.delivery import is_delivered
 from skerry.runtime.client import Client
+from tests.kit.chain.inline import inline
 from tests.kit.chain.syncer_place import CONTENT
 from tests.kit.chain.syncer_world import CONFIG_MAPS, NAMESPACES, SyncerWorld
 from tests.kit.sim.loop import virtual

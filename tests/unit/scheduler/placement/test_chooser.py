@@ -25,7 +25,6 @@ from skerry.logic.fleet.placement.records import (
     sync_target_of,
 )
 from skerry.logic.fleet.placement.strategy import Candidate, Spread, Strategy, taints_of
-from skerry.logic.fleet.placement.terms import EVERYTHING
 from skerry.logic.fleet.placement.whatif import Remove, what_if
 from skerry.logic.machinery.taints import Toleration
 from skerry.scheduler.framework.plugin import PreFilterResult
@@ -54,7 +53,7 @@ def candidate(name: str, *, available: bool = True, taints: str = "", **labels: 
 def put(inventory: Inventory, each: Candidate) -> int:
     ref = sync_target_ref(each.ref.cluster, each.ref.name)
     inventory.put_sync_target(SyncTarget(ref, f"uid-{ref.name}", {}, each.available))
-    return inventory.put_location(Location(each.ref, each.labels, EVERYTHING, (), each.taints))
+    return inventory.put_location(Location(each.ref, each.labels, (), (), each.taints))
 
 
 def choice(

@@ -8,7 +8,6 @@ import pytest
 from skerry.api.edge import location_ref
 from skerry.logic.fleet.placement.inventory import Inventory
 from skerry.logic.fleet.placement.records import Location
-from skerry.logic.fleet.placement.terms import EVERYTHING
 from skerry.scheduler.placement.table import LocationTable
 
 
@@ -17,7 +16,7 @@ def test_a_row_follows_the_inventory_when_it_is_read() -> None:
     rows = LocationTable(inventory)
     assert (len(rows), rows.rows().tolist()) == (0, [])
     ref = location_ref("c", "l")
-    number = inventory.put_location(Location(ref, {}, EVERYTHING))
+    number = inventory.put_location(Location(ref, {}, ()))
     rows.read(number)
     assert rows.row("c|l") == number
     assert rows.target(number).ref == ref

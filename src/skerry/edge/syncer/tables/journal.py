@@ -43,11 +43,6 @@ async def in_thread(work: Callable[[], None]) -> None:
     await asyncio.to_thread(work)
 
 
-async def inline(work: Callable[[], None]) -> None:
-    """Do *work* right here; for loops in virtual time, which cannot wait for threads."""
-    work()
-
-
 class Journal:
     """One open journal; a second opening of the same file is the caller's mistake to prevent."""
 

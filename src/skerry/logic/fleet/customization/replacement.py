@@ -68,11 +68,6 @@ def replaced(document: Any, path: Path, value: Any) -> Any:
     return root[_ROOT]
 
 
-def found(document: Any, path: Path) -> list[Any]:
-    """Return the values *path* means, parents before children."""
-    return [place.value for place in _places(Place({_ROOT: document}, _ROOT), path.steps)]
-
-
 def _replace_definite(place: Place, path: Path, value: Any) -> None:
     """Go down step by step; where nothing is, all that is left of the path is made at once.
 

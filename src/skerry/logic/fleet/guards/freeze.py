@@ -29,9 +29,6 @@ class Standstill(NamedTuple):
         return self.until is not None
 
 
-MOVING = Standstill()
-
-
 class Frozen:
     """What freezes of some guards stop at one moment; ask it Location by Location.
 

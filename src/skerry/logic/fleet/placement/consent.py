@@ -30,7 +30,6 @@ from typing import NamedTuple
 from pyroaring import BitMap
 
 from skerry.api.edge import ENFORCE, OBSERVE, ConsentMode, location_grant_ref, location_ref
-from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.placement.grant_finder import GrantFinder
 from skerry.logic.fleet.placement.grants import Grant
@@ -132,18 +131,6 @@ class ConsentIndex:
         admitted = self._admitted.get(source, _NONE)
         return Judgement(
             (locations & self._enforced) - admitted, (locations & self._observed) - admitted
-        )
-
-    def permits(
-        self, source: str, location: int, resource: GroupResource, *, namespaced: bool
-    ) -> bool:
-        """Return whether a grant that counts lets *source* place a kind of object at a Location.
-
-        It is about governed Locations: at others nobody needs a grant.
-        """
-        return any(
-            grant.covers(resource, namespaced=namespaced)
-            for grant in self.admitting(source, location)
         )
 
     def admitting(self, source: str, location: int) -> Iterator[Grant]:

@@ -79,7 +79,6 @@ class Term:
 
 # The demands of one selector, by key, in order of keys. Hashable, so equal ones are shared.
 Terms = tuple[tuple[str, Term], ...]
-EVERYTHING: Terms = ()
 
 
 def terms_of(selector: Selector) -> Terms | None:

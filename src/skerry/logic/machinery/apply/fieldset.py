@@ -166,25 +166,12 @@ def _intersection_node(left: FieldSet, right: FieldSet) -> FieldSet | None:
     return {} if len(common) == 1 and "." in common else common
 
 
-def leaves(fields: FieldSet) -> FieldSet:
-    """Return the members that have no members below them."""
-    return {key: leaves(node) for key, node in fields.items() if key != "."}
-
-
 def has(fields: FieldSet, path: Path) -> bool:
     """Tell whether the field at *path* is in the set; the root never is."""
     node: FieldSet | None = fields
     for element in path:
         node = node.get(element) if node is not None else None
     return bool(path) and node is not None and is_member(node)
-
-
-def insert(fields: FieldSet, path: Path) -> FieldSet:
-    """Return *fields* with the field at *path* added; its parents are not."""
-    added: FieldSet = {}
-    for element in reversed(path):
-        added = {element: added}
-    return union(fields, added)
 
 
 def paths(fields: FieldSet) -> Iterator[Path]:

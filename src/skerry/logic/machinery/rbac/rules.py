@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from skerry.kit.steps import Steps, finished
+from skerry.kit.steps import Steps
 
 ALL = "*"
 
@@ -144,17 +144,12 @@ class TooManyRights(ValueError):
     """The rules stand for more rights than are compared one by one."""
 
 
-def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """Return the parts of *wanted* that nothing in *held* covers, one right per rule.
+def uncovering(held: Sequence[Rule], wanted: Iterable[Rule]) -> Steps[list[Rule]]:
+    """Return in steps the parts of *wanted* that nothing in *held* covers, one right per rule.
 
     Empty means that who holds *held* may grant *wanted*. A right counts as held only if a single
     rule gives it. Of very many missing rights the first are returned. Raises TooManyRights.
     """
-    return finished(uncovering(held, wanted))
-
-
-def uncovering(held: Sequence[Rule], wanted: Iterable[Rule]) -> Steps[list[Rule]]:
-    """Do what ``uncovered`` does, in steps."""
     owned = _Owned()
     for number, rule in enumerate(held):
         owned.add(1 << number, rule)

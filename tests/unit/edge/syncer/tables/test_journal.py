@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
+from tests.kit.chain.inline import inline
 
 keys = st.sampled_from(["a", "b", "c", "é"])
 steps = st.lists(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.store_identity import HEADER, Trust, WitnessTransport
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.kit.answering import AnsweringTransport
+from tests.kit.chain.inline import inline
 
 
 class Silent(AnsweringTransport):

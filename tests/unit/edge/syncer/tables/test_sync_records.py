@@ -6,13 +6,14 @@ from pathlib import Path
 
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.logic.fleet.syncing.difference import Observed, difference
 from skerry.logic.fleet.syncing.evidence import Evidence
 from skerry.logic.fleet.syncing.present import present
 from skerry.logic.fleet.syncing.recorded import placed_key, released_key, upsynced_key
 from skerry.logic.fleet.syncing.wanted import Desired
+from tests.kit.chain.inline import inline
 
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 WEB = ObjectRef("", "apps", "deployments", "shop", "web")

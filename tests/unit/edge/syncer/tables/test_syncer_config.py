@@ -12,13 +12,14 @@ import pytest
 from skerry.api.edge import SYNCER_CONFIG_NAME
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
-from skerry.edge.syncer.tables.journal import Journal, inline
+from skerry.edge.syncer.tables.journal import Journal
 from skerry.edge.syncer.tables.store_identity import Trust
 from skerry.edge.syncer.tables.sync_records import SyncRecords
 from skerry.edge.syncer.tables.syncer_config import ConfigView
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
 from skerry.runtime.informer import InformerFactory
+from tests.kit.chain.inline import inline
 from tests.kit.chain.syncer_world import SPEC
 from tests.kit.sim.twin import Twin
 

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.logic.fleet.customization.paths import parse_path
-from skerry.logic.fleet.customization.replacement import UnreachablePath, found, replaced
+from skerry.logic.fleet.customization.paths import Path, parse_path
+from skerry.logic.fleet.customization.replacement import Place, UnreachablePath, _places, replaced
 
 DOCUMENT = {"a": [{"n": 1}, {"n": 2}, {"n": 3}], "b": {"n": 4, "c": {"n": 5}}, "0": "zero"}
+
+
+def found(document: Any, path: Path) -> list[Any]:
+    return [place.value for place in _places(Place({"$": document}, "$"), path.steps)]
 
 
 def _replaced(document: Any, path: str, value: Any = "X") -> Any:

@@ -9,8 +9,8 @@ from skerry.logic.fleet.guards.freeze import (
     CONTENT,
     JOINING,
     LEAVING,
-    MOVING,
     Frozen,
+    Standstill,
     unknown_zones,
 )
 from skerry.logic.fleet.guards.spec import Guard, guard_of
@@ -31,7 +31,7 @@ def at(hour: int) -> datetime:
 
 def test_a_freeze_begins_at_its_local_time_and_says_when_it_ends() -> None:
     oslo = guard({"timeZone": "Europe/Oslo"})
-    assert Frozen([oslo], at(15)).stopping(JOINING, {}) == MOVING
+    assert Frozen([oslo], at(15)).stopping(JOINING, {}) == Standstill()
     found = Frozen([oslo], at(16)).stopping(JOINING, {})
     assert found.freezes == ("g/f",)
     assert found.until == datetime(2025, 6, 9, 4, tzinfo=UTC)
@@ -49,7 +49,7 @@ def test_each_location_has_the_time_zone_of_its_label_and_utc_without_one() -> N
 def test_only_locations_that_are_selected_are_frozen() -> None:
     frozen = Frozen([guard({"locations": {"matchLabels": {"tier": "store"}}})], at(19))
     assert frozen.stopping(JOINING, {"tier": "store"})
-    assert frozen.stopping(JOINING, {"tier": "hub"}) == MOVING
+    assert frozen.stopping(JOINING, {"tier": "hub"}) == Standstill()
 
 
 def test_a_freeze_stops_what_it_names_and_nothing_else() -> None:
@@ -73,7 +73,7 @@ def test_of_freezes_that_overlap_the_last_to_end_ends_it() -> None:
 def test_a_guard_that_observes_freezes_nothing() -> None:
     frozen = Frozen([guard({}, mode="Observe")], at(19))
     assert not frozen
-    assert frozen.stopping(JOINING, {}) == MOVING
+    assert frozen.stopping(JOINING, {}) == Standstill()
 
 
 def test_a_time_zone_that_nobody_knows_is_named_once() -> None:

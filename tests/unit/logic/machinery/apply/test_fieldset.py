@@ -17,10 +17,8 @@ from skerry.logic.machinery.apply.fieldset import (
     canonical,
     difference,
     has,
-    insert,
     intersection,
     key_element,
-    leaves,
     path_text,
     paths,
     recursive_difference,
@@ -43,6 +41,13 @@ ELEMENTS = st.sampled_from(
 )
 PATHS = st.lists(ELEMENTS, min_size=1, max_size=3).map(tuple)
 PATH_SETS = st.frozensets(PATHS, max_size=7)
+
+
+def insert(fields: FieldSet, path: Path) -> FieldSet:
+    added: FieldSet = {}
+    for element in reversed(path):
+        added = {element: added}
+    return union(fields, added)
 
 
 def set_of(members: frozenset[Path]) -> FieldSet:
@@ -122,17 +127,6 @@ def test_recursive_difference_takes_what_is_below_along(
     )
     result = recursive_difference(set_of(left), set_of(right))
     assert orjson.dumps(result) == orjson.dumps(set_of(expected))
-
-
-@settings(max_examples=100, deadline=None)
-@given(PATH_SETS)
-def test_leaves_have_no_members_below_them(wanted: frozenset[Path]) -> None:
-    expected = frozenset(
-        path
-        for path in wanted
-        if not any(other != path and other[: len(path)] == path for other in wanted)
-    )
-    assert members(leaves(set_of(wanted))) == expected
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skerry.kit.steps import finished
 from skerry.logic.machinery.rbac.rules import (
     FULL_AUTHORITY,
     Rule,
@@ -15,11 +16,15 @@ from skerry.logic.machinery.rbac.rules import (
     compacted,
     escalation_message,
     rules_of,
-    uncovered,
+    uncovering,
 )
 from tests.kit.counting import growth, steps
 
 GET_PODS = Rule(("get",), ("",), ("pods",))
+
+
+def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    return finished(uncovering(held, wanted))
 
 
 @pytest.mark.parametrize(
