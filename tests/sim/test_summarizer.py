@@ -10,17 +10,18 @@ import orjson
 import pytest
 
 from skerry.api.edge import (
+    CLUSTER_STATUS_SUMMARIES,
     EDGE_PLACEMENTS,
     HELD,
     OWNER_WORKSPACE,
     SINGLE_PLACEMENT_SLICES,
+    STATUS_SUMMARIES,
     SYNCER_CONFIGS,
     Mailbox,
 )
 from skerry.api.errors import Forbidden
 from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.kinds import GroupVersionResource
-from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.logic.machinery.conditions import find_condition
 from skerry.runtime.transport import Answer
 from skerry.runtime.wrapping import WrappedTransport
@@ -267,7 +268,7 @@ async def test_a_summary_edited_or_deleted_by_hand_is_restored() -> None:
         await furnished(hub, "florin")
         await asyncio.sleep(2)
         name = "p-deployments-web"
-        await hub.owner.patch(NAMESPACED, name, {"destinations": 99, "details": []}, "shop")
+        await hub.owner.patch(STATUS_SUMMARIES, name, {"destinations": 99, "details": []}, "shop")
         await asyncio.sleep(2)
         assert (await hub.summaries("shop"))[name]["destinations"] == 1
         stray = {
@@ -276,8 +277,8 @@ async def test_a_summary_edited_or_deleted_by_hand_is_restored() -> None:
             "metadata": {"name": "stray"},
             "destinations": 5,
         }
-        await hub.owner.create(NAMESPACED, stray, "shop")
-        await hub.owner.delete(NAMESPACED, name, "shop")
+        await hub.owner.create(STATUS_SUMMARIES, stray, "shop")
+        await hub.owner.delete(STATUS_SUMMARIES, name, "shop")
         await asyncio.sleep(2)
         found = await hub.summaries("shop")
         assert set(found) == {name}
@@ -415,7 +416,7 @@ async def test_a_cluster_scoped_object_has_a_cluster_scoped_summary() -> None:
             await hub.project("florin", WIDGETS, widget, "")
         await hub.report("florin", WIDGETS, "w", "", {"size": 3})
         await asyncio.sleep(5)
-        (summary,) = (await hub.owner.list(CLUSTER_SCOPED)).items
+        (summary,) = (await hub.owner.list(CLUSTER_STATUS_SUMMARIES)).items
         assert summary["metadata"]["name"] == "p-widgets-w"
         assert (summary["destinations"], summary["reported"]) == (1, 1)
 

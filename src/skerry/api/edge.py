@@ -28,6 +28,7 @@ SINGLE_PLACEMENT_SLICES: Final = GroupVersionResource(GROUP, VERSION, "singlepla
 CUSTOMIZERS: Final = GroupVersionResource(GROUP, VERSION, "customizers")
 SYNCER_CONFIGS: Final = GroupVersionResource(GROUP, VERSION, "syncerconfigs")
 STATUS_SUMMARIES: Final = GroupVersionResource(GROUP, VERSION, "statussummaries")
+CLUSTER_STATUS_SUMMARIES: Final = GroupVersionResource(GROUP, VERSION, "clusterstatussummaries")
 STATUS_QUERIES: Final = GroupVersionResource(GROUP, VERSION, "statusqueries")
 LOCATION_GRANTS: Final = GroupVersionResource(GROUP, VERSION, "locationgrants")
 LOCATION_CONSENTS: Final = GroupVersionResource(GROUP, VERSION, "locationconsents")
@@ -71,7 +72,7 @@ def sync_target_ref(cluster: ClusterName, name: str) -> ObjectRef:
 
 # In every mailbox: the binding to the export of the provider workspace, which has this name.
 MAILBOX_BINDING: Final = "bind-edge"
-EXPORT: Final = "edge.kcp.io"
+EXPORT: Final = GROUP
 
 _MAILBOX_SEPARATOR = "-mb-"
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch

@@ -23,6 +23,7 @@ from prometheus_client import CollectorRegistry
 import skerry
 from skerry.api.edge import (
     DECISION_RECORDS,
+    EXPORT,
     LOCATION_GRANTS,
     PLACEMENT_GUARDS,
     PLACEMENT_REVISIONS,
@@ -32,7 +33,7 @@ from skerry.api.edge import (
     USUAL_PROVIDER,
 )
 from skerry.api.errors import ApiError
-from skerry.api.kcp.resources import API_EXPORTS
+from skerry.api.kcp.resources import API_EXPORTS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.app.edge_environment import (
     ClientFlags,
@@ -71,12 +72,8 @@ if TYPE_CHECKING:
     from skerry.app.hub_server import HubServer
     from skerry.controllers.edge_scheduler.controller import HistorySettings
 
-_EDGE, _SCHEDULING, _WORKLOAD, _TENANCY = (
-    "edge.kcp.io",
-    "scheduling.kcp.io",
-    "workload.kcp.io",
-    "tenancy.kcp.io",
-)
+# Exports have the names of their groups.
+_SCHEDULING, _WORKLOAD, _TENANCY = LOCATIONS.group, SYNC_TARGETS.group, WORKSPACES.group
 DenaturedKinds = Literal["auto", "withhold", "copy"]
 _WITHHOLD: Mapping[DenaturedKinds, bool | None] = {"auto": None, "withhold": True, "copy": False}
 _LEASE_NAMESPACE = "default"
@@ -151,7 +148,7 @@ class EdgeController:
 async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
     from skerry.controllers.edge_scheduler import controller as edge_scheduler
 
-    edge = await environment.provider_view(_EDGE)
+    edge = await environment.provider_view(EXPORT)
     scheduling = await environment.root_view(_SCHEDULING)
     workload = await environment.root_view(_WORKLOAD)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
@@ -209,7 +206,7 @@ async def _mailbox(environment: EdgeEnvironment) -> Runnable:
     from skerry.controllers.mailbox.observe import Provider
 
     workload = await environment.root_view(_WORKLOAD)
-    edge = await environment.provider_view(_EDGE, quiet=True)
+    edge = await environment.provider_view(EXPORT, quiet=True)
     # Events about SyncTargets are written in the workspaces themselves.
     recorder = EventRecorder(
         environment.client("base"), "mailbox-controller", metrics=environment.metrics
@@ -233,7 +230,7 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
     from skerry.controllers.placement_translator.inputs import Granting, Views
     from skerry.controllers.placement_translator.object_history import ObjectHistorySettings
 
-    edge = await environment.provider_view(_EDGE)
+    edge = await environment.provider_view(EXPORT)
     scheduling = await environment.root_view(_SCHEDULING, quiet=True)
     tenancy = await environment.root_view(_TENANCY, quiet=True)
     workload = await environment.root_view(_WORKLOAD, quiet=True)
@@ -258,7 +255,7 @@ async def _placement_translator(environment: EdgeEnvironment) -> Runnable:
 async def _history(environment: EdgeEnvironment) -> Runnable:
     from skerry.controllers.history import controller as history
 
-    edge = await environment.provider_view(_EDGE, quiet=True)
+    edge = await environment.provider_view(EXPORT, quiet=True)
     return history.HistoryLoop(
         environment.context(edge.factory),
         environment.history,
@@ -426,7 +423,7 @@ async def provider_near(client: Client, current: str) -> str:
 
 async def _exports_edge(client: Client, workspace: str) -> bool:
     try:
-        await client.at("", workspace).get(API_EXPORTS, _EDGE)
+        await client.at("", workspace).get(API_EXPORTS, EXPORT)
     except (ApiError, TransportError):
         return False
     return True

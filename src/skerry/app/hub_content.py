@@ -14,6 +14,7 @@ import orjson
 from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import AlreadyExists, Conflict, InternalError, from_status
 from skerry.api.kcp import edge
+from skerry.api.kcp.resources import WORKSPACES
 from skerry.api.objects import Object
 from skerry.app.hub_server import HubServer
 from skerry.logic.machinery.builtin import builtin_resources
@@ -114,7 +115,7 @@ def edge_export_objects() -> list[Object]:
 def _workspace(name: str, type_name: str) -> Object:
     spec: Object = {"type": {"name": type_name, "path": "root"}} if type_name else {}
     return {
-        "apiVersion": "tenancy.kcp.io/v1alpha1",
+        "apiVersion": str(WORKSPACES.group_version),
         "kind": "Workspace",
         "metadata": {"name": name},
         "spec": spec,

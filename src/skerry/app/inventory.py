@@ -67,13 +67,13 @@ async def ensure_location(
         "instanceSelector": {"matchLabels": {"id": name}},
     }
     target: Object = {
-        "apiVersion": "workload.kcp.io/v1alpha1",
+        "apiVersion": str(SYNC_TARGETS.group_version),
         "kind": "SyncTarget",
         "metadata": {"name": name, "labels": wanted},
         "spec": {},
     }
     location: Object = {
-        "apiVersion": "scheduling.kcp.io/v1alpha1",
+        "apiVersion": str(LOCATIONS.group_version),
         "kind": "Location",
         "metadata": {"name": name, "labels": dict(labels)},
         "spec": selector,

@@ -71,7 +71,7 @@ async def ensure_wmw(hub: HubAccess, parent: str, name: str, *, with_kube: bool)
         await home.get(WORKSPACES, name)
     except NotFound:
         body = {
-            "apiVersion": "tenancy.kcp.io/v1alpha1",
+            "apiVersion": str(WORKSPACES.group_version),
             "kind": "Workspace",
             "metadata": {"name": name},
             "spec": {"type": {"name": "universal", "path": "root"}},

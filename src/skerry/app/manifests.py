@@ -22,7 +22,7 @@ import yaml
 
 from skerry.api.edge import API_VERSION, USUAL_PROVIDER
 from skerry.api.kcp import edge
-from skerry.api.kcp.resources import SYNC_TARGETS
+from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.app.hub_content import (
     compute_permission_objects,
@@ -108,7 +108,7 @@ def _samples() -> dict[str, Object]:
 def _location(name: str) -> Object:
     labels = {"env": name}
     return {
-        "apiVersion": "scheduling.kcp.io/v1alpha1",
+        "apiVersion": str(LOCATIONS.group_version),
         "kind": "Location",
         "metadata": {"name": name, "labels": labels},
         "spec": {"resource": dict(_TARGETS), "instanceSelector": {"matchLabels": dict(labels)}},
@@ -117,7 +117,7 @@ def _location(name: str) -> Object:
 
 def _sync_target(name: str) -> Object:
     return {
-        "apiVersion": "workload.kcp.io/v1alpha1",
+        "apiVersion": str(SYNC_TARGETS.group_version),
         "kind": "SyncTarget",
         "metadata": {"name": name, "labels": {"env": name}},
         "spec": {"cells": {"foo": "bar"}},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS, USUAL_PROVIDER
+from skerry.api.edge import EDGE_PLACEMENTS, EXPORT, USUAL_PROVIDER
 from skerry.api.kcp.resources import API_BINDINGS, LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
@@ -59,7 +59,7 @@ def workload_objects(workload: Workload) -> Iterator[tuple[GroupVersionResource,
     name, namespace = workload.name, workload.namespace
     for binding, path, export in (
         ("bind-kube", "root:compute", "kubernetes"),
-        ("bind-espw", PROVIDER, "edge.kcp.io"),
+        ("bind-espw", PROVIDER, EXPORT),
     ):
         reference = {"export": {"path": path, "name": export}}
         yield API_BINDINGS, named(binding, spec={"reference": reference}), ""

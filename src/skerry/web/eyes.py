@@ -8,7 +8,12 @@ from typing import TypeVar
 
 from pyroaring import BitMap
 
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES
+from skerry.api.edge import (
+    CLUSTER_STATUS_SUMMARIES,
+    EDGE_PLACEMENTS,
+    SINGLE_PLACEMENT_SLICES,
+    STATUS_SUMMARIES,
+)
 from skerry.api.errors import Forbidden, NotFound
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
@@ -17,7 +22,6 @@ from skerry.kit.text import shortened
 from skerry.logic.fleet.console.edges import PlacementKey
 from skerry.logic.fleet.console.filters import Sight
 from skerry.logic.fleet.console.placements import Stage
-from skerry.logic.fleet.summary.content import CLUSTER_SCOPED
 from skerry.server.user import User
 from skerry.web.feed import Feed
 
@@ -116,7 +120,7 @@ class Eyes:
 
     def hidden(self, user: User, cluster: ClusterName) -> list[str]:
         """Return the kinds of which placements of a workspace show nothing to *user*."""
-        kinds = (SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES, CLUSTER_SCOPED)
+        kinds = (SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES, CLUSTER_STATUS_SUMMARIES)
         return [
             f"{gvr.resource}.{gvr.group}"
             for gvr in kinds
@@ -129,7 +133,7 @@ class Eyes:
         return self._feed.placements.stages(
             placement,
             namespaced=may(user, cluster, "list", STATUS_SUMMARIES),
-            cluster_scoped=may(user, cluster, "list", CLUSTER_SCOPED),
+            cluster_scoped=may(user, cluster, "list", CLUSTER_STATUS_SUMMARIES),
         )
 
     def cluster(self, user: User, path: object, gvr: GroupVersionResource, verb: str) -> str:

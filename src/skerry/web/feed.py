@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from skerry.api.edge import (
+    CLUSTER_STATUS_SUMMARIES,
     EDGE_PLACEMENTS,
     LOCATION_CONSENTS,
     LOCATION_GRANTS,
@@ -30,7 +31,6 @@ from skerry.logic.fleet.console.edges import EdgeIndex, EdgeKey, PlacementKey
 from skerry.logic.fleet.console.placements import PlacementIndex
 from skerry.logic.fleet.explanation.standing import FleetTables, placement_by
 from skerry.logic.fleet.placement.choosing import MakeChoosing
-from skerry.logic.fleet.summary.content import CLUSTER_SCOPED
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
 
@@ -73,7 +73,7 @@ class Feed:
                 (tables.put_placement, tables.remove_placement),
             ),
             STATUS_SUMMARIES: ((placements.put_summary, placements.remove_summary),),
-            CLUSTER_SCOPED: ((placements.put_summary, placements.remove_summary),),
+            CLUSTER_STATUS_SUMMARIES: ((placements.put_summary, placements.remove_summary),),
             LOCATION_GRANTS: ((tables.put_grant, tables.remove_grant),),
             LOCATION_CONSENTS: ((tables.put_consent, tables.remove_consent),),
             PLACEMENT_GUARDS: (),

@@ -5,18 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES
+from skerry.api.edge import EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, STATUS_SUMMARIES
 from skerry.api.errors import ApiError
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
-from skerry.logic.fleet.summary.content import (
-    MAX_DETAILS,
-    NAMESPACED,
-    Subject,
-    summary_content,
-    summary_name,
-)
+from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject, summary_content, summary_name
 from skerry.logic.fleet.summary.report import ABSENT, Report, report_of
 from skerry.logic.fleet.summary.standing import Detail
 from skerry.logic.fleet.summary.tally import total
@@ -109,7 +103,7 @@ class History:
     # -- what should come of it --------------------------------------------------------------
 
     async def found(self) -> dict[tuple[str, str], Object]:
-        items = (await self._hub.owner.list(NAMESPACED)).items
+        items = (await self._hub.owner.list(STATUS_SUMMARIES)).items
         skipped = ("apiVersion", "kind", "metadata")
         return {
             (each["metadata"]["namespace"], each["metadata"]["name"]): {

@@ -16,6 +16,7 @@ from skerry.api.edge import (
     HEARTBEAT_NAMESPACE,
     MAX_LEASE_SECONDS,
     SINGLE_PLACEMENT_SLICES,
+    STATUS_SUMMARIES,
     Mailbox,
 )
 from skerry.api.errors import AlreadyExists
@@ -30,7 +31,6 @@ from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
-from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.logic.fleet.syncing.delivery import content_mark
 from skerry.logic.fleet.type_rules import with_type_rules
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
@@ -303,7 +303,7 @@ class Hub:
     # -- what is found -----------------------------------------------------------------------
 
     async def summaries(self, space: str) -> dict[str, Object]:
-        found = (await self.owner.list(NAMESPACED, Selection(namespace=space))).items
+        found = (await self.owner.list(STATUS_SUMMARIES, Selection(namespace=space))).items
         return {each["metadata"]["name"]: each for each in found}
 
     async def placement(self, name: str) -> Object:

@@ -56,7 +56,7 @@ def _bound(observed: Observed, actions: list[Action]) -> Plan:
     target = Target(API_BINDINGS, MAILBOX_BINDING, cluster=cluster)
     wanted = {"export": {"path": observed.provider.path, "name": EXPORT}}
     if binding is None:
-        obj = _object("apis.kcp.io/v1alpha1", "APIBinding", MAILBOX_BINDING)
+        obj = _object(str(API_BINDINGS.group_version), "APIBinding", MAILBOX_BINDING)
         obj["spec"] = {"reference": wanted}
         return Plan([*actions, Create(target, obj, reason="BindingMissing")])
     if is_being_deleted(binding) or _same_reference(binding, observed):
@@ -78,7 +78,7 @@ def _same_reference(binding: Object, observed: Observed) -> bool:
 
 
 def _creation(observed: Observed, sync_target: str) -> Create:
-    obj = _object("tenancy.kcp.io/v1alpha1", "Workspace", observed.mailbox.workspace)
+    obj = _object(str(WORKSPACES.group_version), "Workspace", observed.mailbox.workspace)
     obj["metadata"]["annotations"] = {SYNC_TARGET_NAME: sync_target}
     obj["spec"] = {}
     return Create(_workspace(observed), obj, reason="SyncTargetAdded")

@@ -21,7 +21,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skerry.api.edge import PLACEMENT_REVISIONS, ROLLOUTS
+from skerry.api.edge import (
+    CLUSTER_STATUS_SUMMARIES,
+    PLACEMENT_REVISIONS,
+    ROLLOUTS,
+    STATUS_SUMMARIES,
+)
 from skerry.api.refs import ObjectRef
 from skerry.controllers.summarizer.decide import decide
 from skerry.controllers.summarizer.feed import NAME, FeedViews, StatusFeed
@@ -51,7 +56,6 @@ from skerry.controllers.summarizer.verdicts import (
 )
 from skerry.controllers.summarizer.watches import Parked
 from skerry.kit.log import Logger
-from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
@@ -104,8 +108,8 @@ class Summarizer:
         self._source_pace = Pace(self.source_queue, clock)
         self._placement_pace = Pace(self.placement_queue, clock, _PLACEMENT_SECONDS)
         self._subscribe()
-        summaries = edge.informer(NAMESPACED, transform=lean_summary)
-        cluster_summaries = edge.informer(CLUSTER_SCOPED, transform=lean_summary)
+        summaries = edge.informer(STATUS_SUMMARIES, transform=lean_summary)
+        cluster_summaries = edge.informer(CLUSTER_STATUS_SUMMARIES, transform=lean_summary)
         for informer in (summaries, cluster_summaries):
             informer.add_handler(self.inputs.summary_changed)
         informers = [*self.feed.informers, summaries, cluster_summaries]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from skerry.api.edge import CLUSTER_STATUS_SUMMARIES, STATUS_SUMMARIES
 from skerry.api.objects import Object
 from skerry.controllers.summarizer.observe import (
     DesiredSummary,
     Observed,
 )
 from skerry.controllers.summarizer.projections import summary_digest
-from skerry.logic.fleet.summary.content import CLUSTER_SCOPED, NAMESPACED, summary_object
+from skerry.logic.fleet.summary.content import summary_object
 from skerry.logic.fleet.tables.completeness import Verdict, verdict
 from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.index import Key
@@ -58,5 +59,5 @@ def _object(key: Key, desired: DesiredSummary) -> Object:
 
 
 def _target(key: Key) -> Target:
-    gvr = NAMESPACED if key.namespace else CLUSTER_SCOPED
+    gvr = STATUS_SUMMARIES if key.namespace else CLUSTER_STATUS_SUMMARIES
     return Target(gvr, key.name, key.namespace, key.cluster)

@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from skerry.api import edge_audit
+from skerry.api.edge import EDGE_PLACEMENTS
 from skerry.api.objects import Object
 from skerry.kit.timestamps import parse_rfc3339
 
@@ -127,11 +128,11 @@ def audit_event(record: Object) -> Object:
         "verb": str(record["change"]).lower(),
         "user": {"username": cause.get("user") or decided_by},
         "objectRef": {
-            "resource": "edgeplacements",
+            "resource": EDGE_PLACEMENTS.resource,
             "name": record["placement"]["name"],
             "uid": record["placement"]["uid"],
-            "apiGroup": "edge.kcp.io",
-            "apiVersion": "v1alpha1",
+            "apiGroup": EDGE_PLACEMENTS.group,
+            "apiVersion": EDGE_PLACEMENTS.version,
         },
         "requestReceivedTimestamp": record["time"],
         "stageTimestamp": record["time"],

@@ -14,8 +14,7 @@ import hashlib
 import re
 from typing import Any, Final, NamedTuple
 
-from skerry.api.edge import SOURCE_PLACEMENT, SliceOwner
-from skerry.api.kinds import GroupVersionResource
+from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, SliceOwner
 from skerry.logic.fleet.placement.slices import label_for
 from skerry.logic.fleet.summary.health import WITHOUT_HEALTH, has_health
 from skerry.logic.fleet.summary.report import Number
@@ -25,11 +24,6 @@ from skerry.logic.machinery.names import dns1123_subdomain
 from skerry.logic.machinery.workspaces.names import base36
 
 Raw = dict[str, Any]
-
-GROUP: Final = "edge.kcp.io"
-VERSION: Final = "v1alpha1"
-NAMESPACED: Final = GroupVersionResource(GROUP, VERSION, "statussummaries")
-CLUSTER_SCOPED: Final = GroupVersionResource(GROUP, VERSION, "clusterstatussummaries")
 
 # A detail is some 300 bytes: a summary of 10,000 destinations stays near 30 KB, and a person who
 # has mended the first hundred unhealthy ones sees the next.
@@ -118,7 +112,7 @@ def summary_object(
     if subject.namespace:
         metadata["namespace"] = subject.namespace
     return {
-        "apiVersion": f"{GROUP}/{VERSION}",
+        "apiVersion": API_VERSION,
         "kind": "StatusSummary" if subject.namespace else "ClusterStatusSummary",
         "metadata": metadata,
         **summary_content(placement, subject, totals),

@@ -27,6 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from skerry.api.edge import RECREATE
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
@@ -212,7 +213,7 @@ def _immutable(o: Observed, wanted: Desired, live: Object, record: DownsyncRecor
         return _step(o, record, APPLIED, _deletion(o, live, "Recreated"))
     message = (
         "the change is to a field that cannot change; annotate the source with "
-        "edge.kcp.io/recreate=true to have the object deleted and made anew"
+        f"{RECREATE}=true to have the object deleted and made anew"
     )
     return _step(o, record, SyncOutcome("Failed", "ImmutableField", message))
 

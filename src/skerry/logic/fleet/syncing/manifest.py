@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skerry.api.edge import DOMAIN
 from skerry.api.edge_identity import MAILBOX_NAMESPACE, account_name
 from skerry.api.objects import Object
 from skerry.logic.fleet.syncing.access import EdgeAccess
@@ -33,7 +34,7 @@ MANAGED = {"app.kubernetes.io/managed-by": "skerry"}
 # Neither update nor deletecollection: it applies, and removes one by one.
 _SYNCER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 # Kubeconfigs have extensions for what only some programs read; the others leave them alone.
-_EDGE_EXTENSION = "edge.kcp.io/edge"
+_EDGE_EXTENSION = f"{DOMAIN}edge"
 _UID = "syncTargetUID"
 _ANYTHING: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 # The strictest of the Pod Security Standards; the pod that ``_deployment`` makes keeps to it.
