@@ -27,7 +27,8 @@ answers with the placements touched; those are the keys.
   plan decides, as records; ``authors``: who caused it; ``history_writer``: writes them, before the
   slices change.
 * ``logging_executor``: carries plans out, receivers before givers.
-* ``memory``: what is kept from one reconcile to the next; ``running``: the part that holds need.
+* ``placement_cache``: what is kept from one reconcile to the next; ``running``: the part that
+  holds need.
 * ``controller``: wiring.
 
 A placement without guards and without Rollout passes through ``decide`` alone. With them its plan

@@ -44,9 +44,9 @@ from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.history import Members
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter, recording_of
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
-from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, NAME, Observer, slice_owners
 from skerry.controllers.edge_scheduler.observed import Gone, Observed, Recording
+from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.controllers.edge_scheduler.rollouts import (
     ContentFrozen,
     RolloutInformers,
@@ -174,7 +174,7 @@ class EdgeScheduler:
         )
         self._informers: list[Informer] = []
         rollouts = self._rollouts_informers()
-        self._memory = PlacementMemory(
+        self._cache = PlacementCache(
             self._consent, self._guards.state, self._rollouts(rollouts) if rollouts else None
         )
         self._handlers = self._event_handlers(overlay)
@@ -182,7 +182,7 @@ class EdgeScheduler:
             self.index,
             placements,
             overlay,
-            self._memory,
+            self._cache,
             edge.client,
             max_destinations,
             self._recording if self._history is not None else None,
@@ -190,8 +190,8 @@ class EdgeScheduler:
         grants, guards = self._grants(), self._guards_informer()
         optional = [*(grants or ()), *([guards] if guards is not None else ())]
         optional += [each for each in rollouts or () if each is not None]
-        if self._memory.rollouts is not None:
-            self._memory.rollouts.changed(self._handlers.rollout_changed)
+        if self._cache.rollouts is not None:
+            self._cache.rollouts.changed(self._handlers.rollout_changed)
         informers = [*optional, *self._inventory(), slices, placements]
         self._informers = informers
         slices.add_handler(self._handlers.slice_changed)
@@ -208,7 +208,7 @@ class EdgeScheduler:
         return EventHandlers(
             self.index,
             overlay.take_echo,
-            self._memory.causes,
+            self._cache.causes,
             self.queue.add,
             self._enqueue_status,
             self._follow_workspaces,
@@ -231,7 +231,7 @@ class EdgeScheduler:
         executor = LoggingExecutor(
             edge.client,
             overlay,
-            self._memory,
+            self._cache,
             self._reconciling,
             self._history,
             metrics=edge.metrics,
@@ -249,7 +249,7 @@ class EdgeScheduler:
         edge = self._views.edge
         clock = edge.client.clock
         reconciler = Reconciler(
-            StatusObserver(self._observer.placement, self._memory.result, self._quiet).observe,
+            StatusObserver(self._observer.placement, self._cache.result, self._quiet).observe,
             lambda observed: decide_status(observed, clock.now()),
             edge.executor(NAME),
         )
@@ -348,7 +348,7 @@ class EdgeScheduler:
         return (lambda labels: frozen.stopping(CONTENT, labels).until) if frozen else None
 
     def _has_rollout(self, ref: ObjectRef) -> bool:
-        rollouts = self._memory.rollouts
+        rollouts = self._cache.rollouts
         return rollouts is not None and rollouts.rollout(ref) is not None
 
     def _grants(self) -> tuple[Informer, Informer] | None:
@@ -412,7 +412,7 @@ class EdgeScheduler:
     async def run(self) -> None:
         """Work until cancelled; may be run again afterwards, as leadership comes and goes."""
         self._consent.begin()
-        self._memory.begin()
+        self._cache.begin()
         if self._history is not None:
             self._history.clear()
         _log.info("starting controller", v=0)

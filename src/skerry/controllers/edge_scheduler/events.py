@@ -41,9 +41,9 @@ from skerry.api.objects import Object, labels_of
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.authors import author_of
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
-from skerry.controllers.edge_scheduler.memory import Causes
 from skerry.controllers.edge_scheduler.observe import NAME
 from skerry.controllers.edge_scheduler.observed import CREATED, Cause
+from skerry.controllers.edge_scheduler.placement_cache import Causes
 from skerry.kit.log import Logger
 from skerry.logic.fleet.guards.spec import guard_of
 from skerry.logic.fleet.placement.consent_record import is_enforced

@@ -29,9 +29,9 @@ from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.history import ended
 from skerry.controllers.edge_scheduler.history_writer import Draft, HistoryWriter
-from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import NAME
 from skerry.controllers.edge_scheduler.observed import Cause, Gone
+from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Action, Create, Plan, Update
 from skerry.runtime.atomic import AtomicWriter
@@ -73,13 +73,13 @@ _NOTHING_DONE = _Done()
 
 
 class LoggingExecutor(Executor):
-    """An executor of ``SlicePlan``: receivers before givers, and a memory of what is found."""
+    """An executor of ``SlicePlan``: receivers before givers, and a cache of what is found."""
 
     def __init__(
         self,
         client: Client,
         overlay: WriteRecorder,
-        memory: PlacementMemory,
+        cache: PlacementCache,
         reconciling: Callable[[ObjectRef], None],
         history: HistoryWriter | None = None,
         *,
@@ -98,13 +98,13 @@ class LoggingExecutor(Executor):
             metrics=metrics,
             dry_run=dry_run,
             announce=announce,
-            overlay=memory.rollouts.writes if memory.rollouts is not None else None,
+            overlay=cache.rollouts.writes if cache.rollouts is not None else None,
         )
         super().__init__(client, NAME, metrics=metrics, dry_run=dry_run, overlay=overlay)
         # We write nothing twice and nothing unknown, so the server need not look for it; and we
         # know what we sent, so it need not send it back.
         self._options = replace(self._options, field_validation="Ignore", metadata_only=True)
-        self._memory = memory
+        self._cache = cache
         self._reconciling = reconciling
         self._history = history
         self._atomic = AtomicWriter(client)
@@ -117,7 +117,7 @@ class LoggingExecutor(Executor):
         placement as long as no slice has followed. Then records, guards and rollouts. As much as
         can be is written in one transaction.
         """
-        self._memory.guards.expect_finalizer(ref, expected=plan.finalizes and self._writes)
+        self._cache.guards.expect_finalizer(ref, expected=plan.finalizes and self._writes)
         draft = None
         if plan.story is not None and self._history is not None:
             draft = await self._history.draft(ref, plan.story)
@@ -126,7 +126,7 @@ class LoggingExecutor(Executor):
             if plan.finalizes and not done.first:
                 await self._first.execute(Plan(plan.before[:1]))
         except (ApiError, TransportError):
-            self._memory.guards.expect_finalizer(ref, expected=False)
+            self._cache.guards.expect_finalizer(ref, expected=False)
             raise
         if draft is not None and self._history is not None and not done.first:
             await self._history.send(draft)
@@ -172,30 +172,30 @@ class LoggingExecutor(Executor):
         observed = plan.observed
         if isinstance(observed, Gone):
             if self._history is not None:
-                known = self._memory.result(observed.ref)
+                known = self._cache.result(observed.ref)
                 await self._history.end(
                     observed.ref, ended(observed, known.destinations if known is not None else 0)
                 )
             await self._first.execute(Plan(plan.before))
-            self._memory.forget(observed.ref)
+            self._cache.forget(observed.ref)
             return []
         self._reconciling(observed.ref)
-        self._memory.found(observed)
+        self._cache.found(observed)
         if observed.tracked and self._writes:
             # Until everything is written nobody knows which of it is.
-            self._memory.running.forget(observed.ref)
+            self._cache.running.forget(observed.ref)
         if plan.examine:
-            self._memory.guards.examine(observed.ref)
+            self._cache.guards.examine(observed.ref)
         outcomes = await self._carry_out(observed.ref, plan)
         if self._history is not None:
             self._history.settled(observed.ref, plan.seen)
         if observed.tracked and self._writes:
-            self._memory.running.note(observed.ref, observed.destinations)
-        self._memory.guards.settle(observed)
+            self._cache.running.note(observed.ref, observed.destinations)
+        self._cache.guards.settle(observed)
         for outcome in outcomes:
             _log_slice(outcome, observed.causes.newest or Cause("EdgePlacement", observed.ref))
         if not plan.undecided:
-            self._memory.causes.discharge(observed.ref, observed.causes)
+            self._cache.causes.discharge(observed.ref, observed.causes)
         return outcomes
 
 

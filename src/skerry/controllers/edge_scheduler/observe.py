@@ -30,7 +30,6 @@ from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.guards import Unread
-from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observed import (
     Consent,
     Gone,
@@ -38,6 +37,7 @@ from skerry.controllers.edge_scheduler.observed import (
     Recording,
     Result,
 )
+from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.controllers.edge_scheduler.staged_removal import is_concerned, without_finalizer
 from skerry.kit.log import Logger
 from skerry.logic.fleet.guards.book import has_finalizer
@@ -70,7 +70,7 @@ class Observer:
         index: DestinationTable,
         placements: Informer,
         slices: InformerOverlay,
-        memory: PlacementMemory,
+        cache: PlacementCache,
         client: Client,
         limit: int,
         recording: Callable[[ObjectRef, Object], Recording | None] | None = None,
@@ -83,7 +83,7 @@ class Observer:
         self._index = index
         self._placements = placements
         self._slices = slices
-        self._memory = memory
+        self._cache = cache
         self._client = client
         self._limit = limit
 
@@ -101,8 +101,8 @@ class Observer:
         if is_being_deleted(obj) and not has_finalizer(obj) and not is_staged(obj):
             return self._released(ref, obj)
         await self.recall(ref)
-        if self._memory.rollouts is not None:
-            await self._memory.rollouts.resolve(ref, self._client)
+        if self._cache.rollouts is not None:
+            await self._cache.rollouts.resolve(ref, self._client)
         unread = Unread(())
         while True:
             # No waiting in here: the index and the caches are read at one moment.
@@ -112,16 +112,16 @@ class Observer:
             observed = self._observed(ref, obj)
             if is_staged(obj):
                 return self._with_rollout(observed)
-            rollouts = self._memory.rollouts
+            rollouts = self._cache.rollouts
             waiting = rollouts.departing(observed) if rollouts is not None else frozenset[int]()
-            guarded = self._memory.guards.observe(observed, obj, waiting)
+            guarded = self._cache.guards.observe(observed, obj, waiting)
             if not isinstance(guarded, Unread):
                 return self._with_rollout(replace(observed, guarded=guarded))
             if guarded == unread:
                 return None  # the cache is behind what was read, and an event is on its way
             unread = guarded
             for piece in await self._read_pages(ref, unread.pages):
-                self._memory.guards.note(ref, destinations_in(piece))
+                self._cache.guards.note(ref, destinations_in(piece))
 
     def _released(self, ref: ObjectRef, obj: Object) -> Gone | None:
         """Let a placement go whose removal in waves nobody asks for any more."""
@@ -129,12 +129,12 @@ class Observer:
 
     def _gone(self, ref: ObjectRef) -> Gone:
         """Return the end of a placement; its slices are left to the garbage collector."""
-        rollouts = self._memory.rollouts
+        rollouts = self._cache.rollouts
         actions = rollouts.orphaned(ref) if rollouts is not None else ()
-        return Gone(ref, self._memory.causes.of(ref), actions)
+        return Gone(ref, self._cache.causes.of(ref), actions)
 
     def _with_rollout(self, observed: Observed) -> Observed:
-        rollouts = self._memory.rollouts
+        rollouts = self._cache.rollouts
         found = rollouts.observe(observed) if rollouts is not None else None
         return replace(observed, rollout=found) if found is not None else observed
 
@@ -149,7 +149,7 @@ class Observer:
         all that it has departs. Of one with an invalid selector no slice is looked at.
         """
         metadata = obj["metadata"]
-        owner, causes = SliceOwner(metadata["name"], metadata["uid"]), self._memory.causes.of(ref)
+        owner, causes = SliceOwner(metadata["name"], metadata["uid"]), self._cache.causes.of(ref)
         placement = self._index.placement(ref)
         generation = int(metadata.get("generation") or 0)
         if is_being_deleted(obj) and not is_staged(obj):
@@ -166,9 +166,9 @@ class Observer:
             errors = placement.errors if placement is not None else ()
             return Observed(ref, owner, Result(generation, errors=errors), causes=causes)
         index, inventory = self._index, self._index.inventory
-        running = self._memory.running.destinations(ref)
+        running = self._cache.running.destinations(ref)
         pairs = {each.location_ref for each in running}
-        found = index.chosen(ref, self._memory.chosen(ref) or NOWHERE, pairs)
+        found = index.chosen(ref, self._cache.chosen(ref) or NOWHERE, pairs)
         destinations = tuple(index.destinations_of(found, running))
         strategy = placement.strategy
         result = Result(
@@ -286,16 +286,16 @@ class Observer:
             found = await self._read_slices(ref)
             if self._forgot_choice(ref):
                 everywhere = (each for piece in found for each in destinations_in(piece))
-                self._memory.note_chosen(ref, frozenset(each.location_ref for each in everywhere))
-            self._memory.running.note(ref, self._held_by(ref, found))
+                self._cache.note_chosen(ref, frozenset(each.location_ref for each in everywhere))
+            self._cache.running.note(ref, self._held_by(ref, found))
 
     def _forgot_choice(self, ref: ObjectRef) -> bool:
         placement = self._index.placement(ref)
         strategy = placement.strategy if placement is not None else None
-        return strategy is not None and self._memory.chosen(ref) is None
+        return strategy is not None and self._cache.chosen(ref) is None
 
     def _forgot_running(self, ref: ObjectRef) -> bool:
-        return not self._memory.running.knows(ref) and self._index.refuses(ref)
+        return not self._cache.running.knows(ref) and self._index.refuses(ref)
 
     async def _read_slices(self, ref: ObjectRef) -> list[Object]:
         return await self._read_pages(ref, sorted({ref.name, *self._own_slices(ref)}))

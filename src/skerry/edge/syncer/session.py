@@ -78,7 +78,8 @@ class Session:
         *beside* runs for as long as the session does.
         """
         self._beside = beside
-        self._over = asyncio.Event()  # ends the session: a side is another one than it was
+        # Set when the history of the hub or of the edge has changed: the session ends.
+        self._over = asyncio.Event()
         self._hub_watches = MultiplexedWatches(hub, ids)
         hub_factory = InformerFactory(
             hub, ids=ids, metrics=metrics.runtime, source=self._hub_watches

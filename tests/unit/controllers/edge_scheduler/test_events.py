@@ -20,7 +20,7 @@ from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.events import EventHandlers
 from skerry.controllers.edge_scheduler.guard_status import GuardReports
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.memory import Causes
+from skerry.controllers.edge_scheduler.placement_cache import Causes
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice
 from tests.kit.chain import building

@@ -27,7 +27,6 @@ from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.history import Members
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
-from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observed import (
     NO_CAUSE,
     Cause,
@@ -36,6 +35,7 @@ from skerry.controllers.edge_scheduler.observed import (
     Observed,
     Result,
 )
+from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.history.record import Maker
@@ -114,7 +114,7 @@ class Recorder:
 class World:
     def __init__(self, *refused: str, dry_run: bool = False) -> None:
         self.server = Server(*refused)
-        self.memory = PlacementMemory(
+        self.cache = PlacementCache(
             ConsentState(DestinationTable(), lambda _: None),
             GuardState(DestinationTable(), lambda: NOW),
         )
@@ -122,7 +122,7 @@ class World:
         self.executor = LoggingExecutor(
             cast(Client, self.server),
             Recorder(),
-            self.memory,
+            self.cache,
             self.reconciled.append,
             metrics=RuntimeMetrics(),
             dry_run=dry_run,
@@ -163,35 +163,35 @@ def test_no_giver_goes_if_a_receiver_could_not_be_written() -> None:
 
 def test_the_cause_is_discharged_when_the_work_is_done_and_not_when_it_failed() -> None:
     for world, left in ((World(), NO_CAUSE), (World("c"), CAUSES)):
-        world.memory.causes.note(P, CAUSE)
+        world.cache.causes.note(P, CAUSE)
         with suppress(ApiError):
             world.execute(plan())
-        assert world.memory.causes.of(P) == left
+        assert world.cache.causes.of(P) == left
 
 
 def test_the_cause_stays_for_the_decision_where_none_was_made_yet() -> None:
     world = World()
-    world.memory.causes.note(P, CAUSE)
+    world.cache.causes.note(P, CAUSE)
     world.execute(replace(plan(), undecided=True))
-    assert world.memory.causes.of(P) == CAUSES
+    assert world.cache.causes.of(P) == CAUSES
     world.execute(plan())
-    assert world.memory.causes.of(P) == NO_CAUSE
+    assert world.cache.causes.of(P) == NO_CAUSE
 
 
 def test_what_runs_is_what_was_written_and_unknown_after_a_failure() -> None:
     for world, known in ((World(), True), (World("c"), False)):
-        world.memory.running.note(P, ())
+        world.cache.running.note(P, ())
         with suppress(ApiError):
             world.execute(plan(tracked=True))
-        assert world.memory.running.knows(P) is known
-    assert world.memory.result(P) == Result(1), "the status says what was found all the same"
+        assert world.cache.running.knows(P) is known
+    assert world.cache.result(P) == Result(1), "the status says what was found all the same"
 
 
 def test_a_dry_run_leaves_what_is_running_alone() -> None:
     world = World(dry_run=True)
-    world.memory.running.note(P, HERE)
+    world.cache.running.note(P, HERE)
     world.execute(plan(tracked=True))
-    assert world.memory.running.destinations(P) == frozenset(HERE)
+    assert world.cache.running.destinations(P) == frozenset(HERE)
 
 
 def test_a_placement_that_is_gone_is_forgotten_and_nothing_is_written() -> None:
@@ -199,7 +199,7 @@ def test_a_placement_that_is_gone_is_forgotten_and_nothing_is_written() -> None:
     world.execute(plan())
     world.server.writes.clear()
     assert world.execute(SlicePlan(observed=Gone(P))) == []
-    assert (world.memory.result(P), world.server.writes) == (None, [])
+    assert (world.cache.result(P), world.server.writes) == (None, [])
 
 
 def test_every_written_slice_is_logged_with_what_caused_it(
@@ -223,7 +223,7 @@ def test_the_event_of_a_finalizer_is_expected_where_it_was_written(
     write = Update(Target(EDGE_PLACEMENTS, "p", cluster="wmw"), new, "GuardNeeded")
     with suppress(ApiError):
         world.execute(replace(plan(), before=(write,), finalizes=True))
-    expected = world.memory.guards.take_finalizer(P, old, new)
+    expected = world.cache.guards.take_finalizer(P, old, new)
     assert expected is (not refused and not dry_run)
 
 
@@ -243,7 +243,7 @@ def recorded_world(*answers: Object, together: bool = False) -> tuple[World, Sli
     history = HistoryWriter(client, maker, Members(), list, metrics=metrics)
     heard = world.reconciled.append
     world.executor = LoggingExecutor(
-        client, Recorder(), world.memory, heard, history, metrics=metrics
+        client, Recorder(), world.cache, heard, history, metrics=metrics
     )
     found = recording.story(recording.observed(), recording.A)
     assert found is not None
@@ -304,7 +304,7 @@ def test_nothing_is_written_where_a_slice_is_not_as_it_was_seen() -> None:
     with pytest.raises(ApiError):
         world.execute(given)
     assert world.server.writes == []
-    assert not world.memory.guards.take_finalizer(P, {"metadata": {}}, FINALIZER.object)
+    assert not world.cache.guards.take_finalizer(P, {"metadata": {}}, FINALIZER.object)
 
 
 def test_a_finalizer_and_slices_go_together_though_their_record_is_there_already() -> None:

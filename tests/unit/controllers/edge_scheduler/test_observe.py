@@ -20,9 +20,9 @@ from skerry.api.errors import NotFound
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.memory import PlacementMemory
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, Observer, slice_owners
 from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Gone, Observed
+from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice, slice_as_written
@@ -62,7 +62,7 @@ class World:
 
     def __init__(self, limit: int = 2) -> None:
         self.table = DestinationTable(location_chooser)
-        self.memory = PlacementMemory(
+        self.cache = PlacementCache(
             ConsentState(self.table, lambda _: None), GuardState(self.table, lambda: NOW)
         )
         self.placements, self.slices = Index(), Index()
@@ -76,7 +76,7 @@ class World:
             self.table,
             cast(Informer, SimpleNamespace(index=self.placements)),
             InformerOverlay(cast(Informer, informer), project=slice_as_written),
-            self.memory,
+            self.cache,
             cast(Client, self),
             limit,
         )
@@ -195,11 +195,11 @@ def test_observing_twice_says_the_same_and_takes_nothing_away() -> None:
     world.targets("a")
     ref = edge_placement_ref("wmw", "web")
     cause = Cause("EdgePlacement", ref)
-    world.memory.causes.note(ref, cause)
+    world.cache.causes.note(ref, cause)
     first = world.observed()
     assert world.observed() == first
-    assert first.causes == world.memory.causes.of(ref) == Gathered((cause,), 1)
-    assert world.memory.result(ref) is None
+    assert first.causes == world.cache.causes.of(ref) == Gathered((cause,), 1)
+    assert world.cache.result(ref) is None
 
 
 def test_a_new_process_reads_once_what_a_strategy_chose_before() -> None:

@@ -21,8 +21,8 @@ from skerry.runtime.workqueue import WorkQueue
 NAME = "horizontal-pod-autoscaler"
 
 
-class _Memory(Executor):
-    """Carries decisions out, says where a workload could not be scaled, and remembers."""
+class _HistoryExecutor(Executor):
+    """Carries decisions out, says where a workload could not be scaled, and keeps histories."""
 
     def __init__(self, context: ControllerContext) -> None:
         announce = context.recorder.announce if context.recorder else None
@@ -63,15 +63,15 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
     autoscalers, pods = (context.factory.informer(each) for each in (AUTOSCALERS, PODS))
     pods.index.add_index(IN_NAMESPACE, by_namespace)
     queue: WorkQueue[Key] = context.queue(NAME)
-    memory = _Memory(context)
-    observer = Observer(context.client, autoscalers, pods, memory.histories)
+    executor = _HistoryExecutor(context)
+    observer = Observer(context.client, autoscalers, pods, executor.histories)
 
     def forget(key: Key) -> None:
-        memory.histories.pop(key, None)
+        executor.histories.pop(key, None)
         observer.forget(key)
 
     autoscalers.add_handler(_enqueue_wishes(queue.add, forget))
-    reconciler = Reconciler(observer.observe, memory.decide, memory)
+    reconciler = Reconciler(observer.observe, executor.decide, executor)
     return context.controller(NAME, reconciler, queue, [autoscalers, pods])
 
 

@@ -67,7 +67,7 @@ class CredentialGate(WrappedTransport):
         body: bytes = b"",
     ) -> Answer:
         await self.opened()
-        with self._noticing():
+        with self._judging_errors():
             answer = await super().request(method, path, query, headers, body)
         self._judge(path, answer.status)
         return answer
@@ -82,13 +82,13 @@ class CredentialGate(WrappedTransport):
         body: bytes = b"",
     ) -> AsyncIterator[AnswerStream]:
         await self.opened()
-        with self._noticing():
+        with self._judging_errors():
             async with super().stream(method, path, query, headers, body) as answer:
                 self._judge(path, answer.status)
                 yield answer
 
     @contextmanager
-    def _noticing(self) -> Iterator[None]:
+    def _judging_errors(self) -> Iterator[None]:
         try:
             yield
         except TransportError as error:

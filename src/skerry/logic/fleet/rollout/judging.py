@@ -41,9 +41,9 @@ from skerry.logic.fleet.rollout.verdict import (
     GOOD,
     WAITING,
     Evidence,
-    Memory,
     Terms,
     Verdict,
+    VerdictRecord,
     judge,
 )
 from skerry.logic.fleet.rollout.view import AT_REST
@@ -81,7 +81,7 @@ class Judging:
         self._state = State(attempt=-1)
         self._since: dict[int, str] = {}
         self._seen: dict[int, Seen] = {}
-        self._memory: dict[int, Memory] = {}
+        self._records: dict[int, VerdictRecord] = {}
         self._dirty: set[int] = set()
         self._due: list[tuple[float, int]] = []
         self._due_of: dict[int, float] = {}
@@ -94,7 +94,7 @@ class Judging:
         """
         other = spec.judge != self._spec.judge or spec.offline_after != self._spec.offline_after
         if state.attempt != self._state.attempt:
-            self._memory.clear()
+            self._records.clear()
             self._recall(published.good, "Good")
             self._recall(published.bad, "Bad")
             self._recall(published.excused, "Excused")
@@ -112,15 +112,15 @@ class Judging:
 
     def _recall(self, slots: BitMap, verdict: Verdict) -> None:
         for slot in slots:
-            self._memory[slot] = Memory(verdict)
+            self._records[slot] = VerdictRecord(verdict)
 
     def _name(self, failure: Any) -> None:
         """Remember why a slot was bad, as it was published; a restart must not lose the reason."""
         slot = failure.get("slot")
-        known = self._memory.get(slot)
+        known = self._records.get(slot)
         if known is not None:
             reason, message = failure.get("reason") or "", failure.get("message") or ""
-            self._memory[slot] = Memory(known.verdict, None, None, reason, message)
+            self._records[slot] = VerdictRecord(known.verdict, None, None, reason, message)
 
     def slots(self) -> set[int]:
         """Return the slots that are known."""
@@ -131,14 +131,14 @@ class Judging:
         known = self._seen.get(slot)
         if known != seen:
             if known is not None and known.revision != seen.revision:
-                self._memory.pop(slot, None)
+                self._records.pop(slot, None)
             self._seen[slot] = seen
             self._dirty.add(slot)
 
     def drop(self, slot: int) -> None:
         """Take that a slot is no more."""
         if self._seen.pop(slot, None) is not None:
-            self._memory.pop(slot, None)
+            self._records.pop(slot, None)
             self._dirty.discard(slot)
             self._due_of.pop(slot, None)
             for each in self._sets.values():
@@ -170,7 +170,7 @@ class Judging:
         times = [self._edge(slot, evidence)]
         self._mark("settled", slot, evidence.translated)
         self._mark("errors", slot, evidence.fails is None)
-        found = self._memory.get(slot, Memory())
+        found = self._records.get(slot, VerdictRecord())
         since = self._since.get(slot)
         if self._is_judged(slot, seen, found):
             terms = Terms(self._spec.judge.min_ready, self._spec.judge.deadline)
@@ -180,14 +180,14 @@ class Judging:
             if unfit:
                 found = replace(found, verdict="Excused")
             judged = judge(evidence, found, terms, now, flown, unwell_before=before)
-            found = judged.memory
+            found = judged.record
             if unfit and found.verdict == EXCUSED:
                 found = replace(found, verdict="Bad")
-            self._memory[slot] = found
+            self._records[slot] = found
             times.append(judged.again)
         elif seen.revision not in (self._state.target, self._state.stable):
-            self._memory.pop(slot, None)
-            found = Memory()
+            self._records.pop(slot, None)
+            found = VerdictRecord()
         # A newcomer that is bad speaks against itself, not against what all others run; and it
         # may get well yet.
         joins = slot in self._state.joining
@@ -200,7 +200,7 @@ class Judging:
         self._mark("unfit", slot, joins and found.verdict == BAD)
         return min((each for each in times if each is not None), default=None)
 
-    def _is_judged(self, slot: int, seen: Seen, found: Memory) -> bool:
+    def _is_judged(self, slot: int, seen: Seen, found: VerdictRecord) -> bool:
         """Tell whether a verdict on a slot can change now."""
         state = self._state
         if slot in state.joining and seen.revision in (state.stable, state.target):
@@ -235,8 +235,8 @@ class Judging:
             {
                 "slot": slot,
                 "location": self._seen[slot].location,
-                "reason": self._memory[slot].reason or "Bad",
-                "message": self._memory[slot].message[:_MAX_MESSAGE],
+                "reason": self._records[slot].reason or "Bad",
+                "message": self._records[slot].message[:_MAX_MESSAGE],
             }
             for slot in named
         )

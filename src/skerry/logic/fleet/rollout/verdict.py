@@ -60,8 +60,8 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """What was thought before, and since when it is well, or unwell; in seconds of one clock."""
+class VerdictRecord:
+    """The last verdict, and since when it is well, or unwell; in seconds of one clock."""
 
     verdict: Verdict = "Waiting"
     well_since: float | None = None
@@ -80,13 +80,13 @@ class Terms(NamedTuple):
 class Judged(NamedTuple):
     """A verdict, and after how many seconds it may be another without any event."""
 
-    memory: Memory
+    record: VerdictRecord
     again: float | None = None
 
 
 def judge(
     evidence: Evidence,
-    memory: Memory,
+    record: VerdictRecord,
     terms: Terms,
     now: float,
     in_flight_seconds: float,
@@ -97,39 +97,39 @@ def judge(
 
     *in_flight_seconds* have passed since it was assigned or heard of again.
     """
-    if memory.verdict == BAD or not evidence.heard:
+    if record.verdict == BAD or not evidence.heard:
         # Of a silent edge nothing new is known, and no time counts against it.
-        return Judged(Memory(memory.verdict, None, None, memory.reason, memory.message))
+        return Judged(VerdictRecord(record.verdict, None, None, record.reason, record.message))
     blamed: Verdict = "Excused" if unwell_before else "Bad"
     wrong = _wrong(evidence)
     if evidence.translated and wrong:
-        return Judged(Memory(blamed, None, None, wrong, evidence.message))
-    well = now if memory.well_since is None else memory.well_since
-    unwell = now if memory.unwell_since is None else memory.unwell_since
-    if memory.verdict == GOOD:
+        return Judged(VerdictRecord(blamed, None, None, wrong, evidence.message))
+    well = now if record.well_since is None else record.well_since
+    unwell = now if record.unwell_since is None else record.unwell_since
+    if record.verdict == GOOD:
         if not evidence.unwell:
-            return Judged(Memory("Good"))
+            return Judged(VerdictRecord("Good"))
         patience = max(terms.min_ready, _MIN_UNWELL_SECONDS)
         if now - unwell >= patience:
-            return Judged(Memory(blamed, None, None, UNWELL, evidence.message))
-        return Judged(Memory("Good", None, unwell), unwell + patience - now)
+            return Judged(VerdictRecord(blamed, None, None, UNWELL, evidence.message))
+        return Judged(VerdictRecord("Good", None, unwell), unwell + patience - now)
     left = terms.deadline - in_flight_seconds
     fit = evidence.translated and evidence.well and evidence.fails is False
     if fit and now - well >= terms.min_ready:
-        return Judged(Memory("Good"))
-    if memory.verdict == EXCUSED:
+        return Judged(VerdictRecord("Good"))
+    if record.verdict == EXCUSED:
         # It may get well yet.
         since = well if fit else None
         again = None if since is None else since + terms.min_ready - now
-        return Judged(Memory("Excused", since, None, memory.reason, memory.message), again)
+        return Judged(VerdictRecord("Excused", since, None, record.reason, record.message), again)
     if fit:
         # Well at the deadline is given the time to show it: how long it was well already may have
         # been forgotten by a process that was started again.
-        return Judged(Memory("Waiting", well), well + terms.min_ready - now)
+        return Judged(VerdictRecord("Waiting", well), well + terms.min_ready - now)
     if left <= 0:
         text = evidence.message or "it was not good at the deadline"
-        return Judged(Memory(blamed, None, None, DEADLINE_EXCEEDED, text))
-    return Judged(Memory("Waiting"), left)
+        return Judged(VerdictRecord(blamed, None, None, DEADLINE_EXCEEDED, text))
+    return Judged(VerdictRecord("Waiting"), left)
 
 
 def _wrong(evidence: Evidence) -> str:

@@ -44,7 +44,7 @@ from skerry.logic.fleet.translation.sources import Record
 from skerry.logic.fleet.translation.workspaces import Scope, Workspaces, selection_scope
 
 OCCUPIED = "NameOccupied"
-NAMESPACE_GOING = "NamespaceTerminating"
+NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 # What servers made of copies that they do not keep as they were sent: the digests sent and kept.
 Accepted = dict[tuple[Mailbox, ObjectRef], tuple[bytes, bytes]]
@@ -193,7 +193,7 @@ class Difference:
         room = self.workspaces.record(cluster, space) if item.namespace else None
         if room is not None and room.being_deleted:
             text = f"{item} waits until {space} has gone from the mailbox, to be made anew"
-            return Problem(NAMESPACE_GOING, text)
+            return Problem(NAMESPACE_TERMINATING, text)
         return None
 
     # -- removals ----------------------------------------------------------------------------

@@ -111,15 +111,15 @@ class _Compiler:
     def identifier(self, node: ast.Identifier) -> Typed:
         name = node.name
         if name in self.variables:
-            self._noticed(name)
+            self._note_read(name)
             return Typed(self.variables[name], access.variable(name), 1, 1, (name,))
         if name in _TYPE_NAMES:
             kind = _TYPE_NAMES[name]
             return Typed(types.TYPE, lambda _: kind, 1, 1)
         raise self.fail(node, f"undeclared reference to '{name}' (in container '')")
 
-    def _noticed(self, name: str, field: str | None = None) -> None:
-        """Remember what of the given variables an expression reads."""
+    def _note_read(self, name: str, field: str | None = None) -> None:
+        """Take that an expression reads a variable, all of it or one field."""
         self.names.add(name)
         if name in ("self", "oldSelf"):
             if field is None:
@@ -153,7 +153,7 @@ class _Compiler:
         if isinstance(inner, ast.Identifier) and inner.name in self.variables:
             name, kind = inner.name, self.variables[inner.name]
             if kind.name == "object" and field in kind.fields:
-                self._noticed(name, kind.fields[field][0])
+                self._note_read(name, kind.fields[field][0])
                 return Typed(kind, access.variable(name), 1, 1, (name,))
         return self.compile(inner)
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
-from skerry.controllers.edge_scheduler.memory import Causes, PlacementMemory
 from skerry.controllers.edge_scheduler.observed import NO_CAUSE, Cause, Gathered, Observed, Result
+from skerry.controllers.edge_scheduler.placement_cache import Causes, PlacementCache
 from skerry.logic.fleet.placement.destination import DestinationTable
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
@@ -47,15 +47,15 @@ def test_of_a_storm_the_last_causes_are_kept_and_all_are_counted() -> None:
     assert (found.newest, len(found.known), found.total) == (SECOND, 20, 1001)
 
 
-def memory() -> PlacementMemory:
-    return PlacementMemory(
+def empty() -> PlacementCache:
+    return PlacementCache(
         ConsentState(DestinationTable(), lambda _: None),
         GuardState(DestinationTable(), lambda: NOW),
     )
 
 
 def test_results_and_choices_are_those_found_last_until_the_placement_is_gone() -> None:
-    found = memory()
+    found = empty()
     assert (found.result(P), found.chosen(P)) == (None, None)
     chosen = frozenset({location_ref("imw", "a")})
     found.found(Observed(P, OWNER, Result(1), chosen=chosen))
@@ -68,7 +68,7 @@ def test_results_and_choices_are_those_found_last_until_the_placement_is_gone() 
 
 
 def test_who_begins_to_lead_knows_of_no_choice_and_of_no_event_that_changed_anything() -> None:
-    found = memory()
+    found = empty()
     found.found(Observed(P, OWNER, Result(1), chosen=frozenset({location_ref("imw", "a")})))
     found.causes.note(P, FIRST)
     found.begin()

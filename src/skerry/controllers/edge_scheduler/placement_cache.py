@@ -1,4 +1,4 @@
-"""What the edge scheduler remembers of placements from one reconcile to the next.
+"""What the edge scheduler keeps of placements from one reconcile to the next.
 
 Everything here could be found out again, at the price of a request or of a vaguer log line; so a
 process that starts with nothing reaches the same slices. Observers read it, executors and event
@@ -61,7 +61,7 @@ class Causes:
             self._causes[ref] = deque(islice(known, later), MAX_CAUSES), later
 
 
-class PlacementMemory:
+class PlacementCache:
     """Results for the status, choices for strategies, causes for the log, and what is running."""
 
     def __init__(
