@@ -29,7 +29,7 @@ from skerry.controllers.workload.events import (
 )
 from skerry.controllers.workload.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from skerry.kit.timestamps import rfc3339
-from skerry.logic.machinery.conditions import condition_of
+from skerry.logic.machinery.conditions import condition, find_condition, set_conditions
 from skerry.logic.machinery.plan import (
     Action,
     Announcement,
@@ -162,7 +162,7 @@ def _status(observed: Observed, active: Sequence[Object], now: datetime) -> list
     status["observedGeneration"] = owner["metadata"].get("generation", 0)
     conditions = old.get("conditions") or []
     if len(active) >= int(spec.get("replicas", 1)):
-        conditions = _other_conditions(owner)
+        conditions = set_conditions(conditions, (), rfc3339(now), dropped={FAILURE})
     if conditions:
         status["conditions"] = conditions
     if status == old:
@@ -175,18 +175,13 @@ def _status(observed: Observed, active: Sequence[Object], now: datetime) -> list
 
 def refused(kind: SetKind, owner: Object, why: str, now: datetime) -> Plan:
     """Return what is written on a set whose pods are refused; the first reason stays."""
-    if condition_of((owner.get("status") or {}).get("conditions") or [], FAILURE) is not None:
+    if find_condition(owner, FAILURE) is not None:
         return Plan()
-    said = {"type": FAILURE, "status": "True", "lastTransitionTime": rfc3339(now)}
-    failure = {**said, "reason": "FailedCreate", "message": why}
-    change = {"status": {"conditions": [*_other_conditions(owner), failure]}}
+    known = (owner.get("status") or {}).get("conditions") or []
+    failure = condition(FAILURE, True, "FailedCreate", why)
+    change = {"status": {"conditions": set_conditions(known, [failure], rfc3339(now))}}
     target = TargetOf(kind.gvr)(owner)
     return Plan([Patch(target, change, FAILURE, subresource="status", absent_is_fine=True)])
-
-
-def _other_conditions(owner: Object) -> list[Object]:
-    conditions = (owner.get("status") or {}).get("conditions") or []
-    return [each for each in conditions if each.get("type") != FAILURE]
 
 
 def _next_look(owner: Object, active: Sequence[Object], now: datetime) -> float | None:

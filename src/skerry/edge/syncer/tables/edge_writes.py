@@ -3,6 +3,11 @@
 The edge's answer to an apply is fresher than any watch, so it is laid over the watch until that
 has caught up: without it each apply would look like drift. An apply without an answer is another
 matter: it may still take effect, and until it cannot, an absent object is not known to be absent.
+
+It is not the controllers' ``write_overlay``, whose answers count for as long as a cache has read
+the server's history less far. An edge is somebody else's server: its store may be restored and
+count its revisions again, and then no watch would ever catch up. So an answer is believed for
+seconds, and when the watch has not shown it by then, the edge itself is asked.
 """
 
 from __future__ import annotations

@@ -26,6 +26,19 @@ from skerry.logic.machinery.openapi.parameters import (
 )
 from skerry.logic.machinery.resource import Resource
 
+# What both notations say alike, of all operations.
+MEDIA_TYPES = ("application/json", "application/yaml")
+RESPONSE_TEXTS = {"200": "OK", "201": "Created", "202": "Accepted"}
+SECURITY_SCHEMES = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+
+_IN_PATH = ("name", "namespace", "path")
 _STATUS = f"{META}.Status"
 _DELETE_OPTIONS = f"{META}.DeleteOptions"
 _PATCH = f"{META}.Patch"
@@ -71,6 +84,11 @@ class Operation:
             "x-kubernetes-action": self.action,
             "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
         }
+
+    @property
+    def in_path(self) -> list[str]:
+        """The parameters that the path has a place for."""
+        return [name for name in _IN_PATH if f"{{{name}}}" in self.path]
 
 
 def root_path(group_version: GroupVersion) -> str:

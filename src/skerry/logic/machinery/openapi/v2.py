@@ -10,7 +10,14 @@ import orjson
 from skerry.api.kinds import GroupVersion
 from skerry.api.schema import Definitions
 from skerry.logic.machinery.discovery import groups
-from skerry.logic.machinery.openapi.operations import Operation, group_version_operation, operations
+from skerry.logic.machinery.openapi.operations import (
+    MEDIA_TYPES,
+    RESPONSE_TEXTS,
+    SECURITY_SCHEMES,
+    Operation,
+    group_version_operation,
+    operations,
+)
 from skerry.logic.machinery.openapi.parameters import PARAMETERS, Parameter
 from skerry.logic.machinery.openapi.schemas import (
     V2,
@@ -29,18 +36,6 @@ SWAGGER_PROTOBUF_TYPES = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
-
-_MEDIA_TYPES = ["application/json", "application/yaml"]
-_IN_PATH = ("name", "namespace", "path")
-_RESPONSE_TEXTS = {"200": "OK", "201": "Created", "202": "Accepted"}
-_SECURITY = {
-    "BearerToken": {
-        "description": "Bearer Token authentication",
-        "type": "apiKey",
-        "name": "authorization",
-        "in": "header",
-    }
-}
 
 
 def swagger_document(
@@ -75,7 +70,7 @@ def swagger(
         "info": {"title": "Kubernetes", "version": server_version},
         "paths": paths,
         "definitions": dict(sorted({**built_in, **custom}.items())),
-        "securityDefinitions": _SECURITY,
+        "securityDefinitions": SECURITY_SCHEMES,
         "security": [{"BearerToken": []}],
     }
 
@@ -97,7 +92,7 @@ def _paths(resources: Sequence[Resource]) -> dict[str, Any]:
 def _path_item(operation: Operation) -> dict[str, Any]:
     if not operation.action:
         return {}
-    names = [name for name in _IN_PATH if f"{{{name}}}" in operation.path]
+    names = operation.in_path
     return {"parameters": [_parameter(PARAMETERS[name]) for name in (*names, "pretty")]}
 
 
@@ -109,7 +104,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "description": operation.description,
         "operationId": operation.id,
         "consumes": list(operation.body_types) or ["*/*"],
-        "produces": _MEDIA_TYPES,
+        "produces": [*MEDIA_TYPES],
         "schemes": ["https"],
         "parameters": parameters,
         "responses": _responses(operation),
@@ -125,7 +120,7 @@ def _body(operation: Operation) -> dict[str, Any]:
 def _responses(operation: Operation) -> dict[str, Any]:
     responses: dict[str, Any] = {
         code: {
-            "description": _RESPONSE_TEXTS[code],
+            "description": RESPONSE_TEXTS[code],
             "schema": reference(definition, V2) if definition else {"type": "string"},
         }
         for code, definition in operation.responses.items()

@@ -16,6 +16,9 @@ from skerry.api.kinds import GroupVersion
 from skerry.api.schema import Definitions
 from skerry.logic.machinery.discovery import content_hash
 from skerry.logic.machinery.openapi.operations import (
+    MEDIA_TYPES,
+    RESPONSE_TEXTS,
+    SECURITY_SCHEMES,
     Operation,
     group_version_operation,
     operations,
@@ -34,18 +37,6 @@ from skerry.logic.machinery.resource import Resource
 
 # Counted up when the documents' form changes, so that clients do not trust what they cached.
 _FORM = 1
-
-_MEDIA_TYPES = ("application/json", "application/yaml")
-_IN_PATH = ("name", "namespace", "path")
-_RESPONSE_TEXTS = {"200": "OK", "201": "Created", "202": "Accepted"}
-_SECURITY = {
-    "BearerToken": {
-        "description": "Bearer Token authentication",
-        "type": "apiKey",
-        "name": "authorization",
-        "in": "header",
-    }
-}
 
 
 def fingerprint(
@@ -112,7 +103,7 @@ def group_version_document(
         "paths": paths,
         "components": {
             "schemas": _components(served, paths, definitions),
-            "securitySchemes": _SECURITY,
+            "securitySchemes": SECURITY_SCHEMES,
         },
     }
     return orjson.dumps(document)
@@ -143,7 +134,7 @@ def _paths(asked: Sequence[Operation], tag: str) -> dict[str, Any]:
 def _path_item(operation: Operation) -> dict[str, Any]:
     if not operation.action:
         return {}
-    names = [name for name in _IN_PATH if f"{{{name}}}" in operation.path]
+    names = operation.in_path
     return {"parameters": [_parameter(PARAMETERS[name]) for name in (*names, "pretty")]}
 
 
@@ -172,11 +163,11 @@ def _content(types: Iterable[str], definition: str) -> dict[str, Any]:
 def _responses(operation: Operation) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for code, definition in operation.responses.items():
-        types = _MEDIA_TYPES if definition else ("*/*",)
+        types = MEDIA_TYPES if definition else ("*/*",)
         if operation.action == "list":
             types = (*types, "application/json;stream=watch")
         content = _content(types, definition)
-        responses[code] = {"description": _RESPONSE_TEXTS[code], "content": content}
+        responses[code] = {"description": RESPONSE_TEXTS[code], "content": content}
     responses["401"] = {"description": "Unauthorized"}
     return responses
 

@@ -57,18 +57,24 @@ SYSCTLS_29 = SYSCTLS_27 | {
 SYSCTLS_32 = SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
 
-def app_armor_profile(metadata: Metadata, spec: Object) -> Violation | None:
-    """Refuse to turn AppArmor off, by field or by the annotation that came before."""
+def _profiles(spec: Object, field: str) -> tuple[list[str], set[str]]:
+    """Return who sets a profile that turns *field* off, and to which types."""
     types: set[str] = set()
 
     def is_forbidden(part: Object) -> bool:
-        profile = security_of(part).get("appArmorProfile")
+        profile = security_of(part).get(field)
         if profile is None or profile.get("type") in _PROFILES:
             return False
         types.add(str(profile.get("type") or ""))
         return True
 
     who = setters(is_forbidden(spec), [c["name"] for c in containers_of(spec) if is_forbidden(c)])
+    return who, types
+
+
+def app_armor_profile(metadata: Metadata, spec: Object) -> Violation | None:
+    """Refuse to turn AppArmor off, by field or by the annotation that came before."""
+    who, types = _profiles(spec, "appArmorProfile")
     annotations = sorted(
         f"{key}={_go_quoted(value)}"
         for key, value in (metadata.get("annotations") or {}).items()
@@ -214,16 +220,7 @@ def _is_seccomp_default(value: str) -> bool:
 
 def seccomp_profile(metadata: Metadata, spec: Object) -> Violation | None:
     """Refuse to turn seccomp off."""
-    types: set[str] = set()
-
-    def is_forbidden(part: Object) -> bool:
-        profile = security_of(part).get("seccompProfile")
-        if profile is None or profile.get("type") in _PROFILES:
-            return False
-        types.add(str(profile.get("type") or ""))
-        return True
-
-    who = setters(is_forbidden(spec), [c["name"] for c in containers_of(spec) if is_forbidden(c)])
+    who, types = _profiles(spec, "seccompProfile")
     if not who:
         return None
     text = f"must not set securityContext.seccompProfile.type to {named(sorted(types))}"
