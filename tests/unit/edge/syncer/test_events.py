@@ -33,6 +33,7 @@ from tests.kit.chain.syncer_world import SPEC, SyncerWorld
 from tests.kit.sim.loop import virtual
 
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
+SECOND = ObjectRef("", "", "configmaps", "shop", "second")
 ELSEWHERE = ObjectRef("", "", "configmaps", "elsewhere", "page")
 CONFIG_MAPS = GroupResource("", "configmaps")
 OBJECT: Object = {"metadata": {"name": "page", "namespace": "shop"}}
@@ -69,6 +70,25 @@ class Handled:
         config = {"metadata": {**metadata, "annotations": annotations}, "spec": SPEC}
         self.state.config.informer.index.put(Key("", "", SYNCER_CONFIG_NAME), config)
         self.events.config_changed()
+
+    def another_store(self) -> None:
+        """Have the hub answer from a store that we do not know, and read its SyncerConfig."""
+        self.state.trust.saw_header("b")
+        self.events.trust_changed()
+        self.state.config.informer.synced.set()
+        self.say({})
+
+    def hold(self, ref: ObjectRef, *, present: bool = True) -> None:
+        """Have the mailbox hold an object, or no longer."""
+        key, followed = Key("", ref.namespace, ref.name), self.state.mailbox._types
+        index = followed[ref.group_resource].informer.index
+        obj = {"metadata": {"name": ref.name, "namespace": ref.namespace}}
+        if present:
+            index.put(key, obj)
+            self.events.mailbox_changed(ref, None, obj)
+        else:
+            index.remove(key)
+            self.events.mailbox_changed(ref, obj, None)
 
     def place(self, *refs: ObjectRef, uid: str = "") -> None:
         record = DownsyncRecord(Desired("v1", {}, "u", 1), edge_uid=uid)
@@ -244,3 +264,55 @@ async def test_a_report_that_comes_back_has_nothing_looked_at_but_what_a_person_
         assert not h.state.trust.trusted
         h.events.config_reported()
         assert h.state.trust.trusted
+
+
+async def test_another_store_that_wants_everything_we_placed_is_accepted(tmp_path: Path) -> None:
+    """Nothing hangs on which store it is, once the last of what we placed is wanted there too."""
+    async with handled(tmp_path) as h:
+        h.place(PAGE, SECOND)
+        h.another_store()
+        h.hold(PAGE)
+        assert not h.state.trust.trusted, "one of two is missing there"
+        h.hold(SECOND)
+        assert h.state.trust.trusted
+
+
+async def test_another_store_that_loses_one_again_is_not_accepted(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE, SECOND)
+        h.another_store()
+        h.hold(PAGE)
+        h.hold(PAGE, present=False)
+        h.hold(SECOND)
+        assert not h.state.trust.trusted
+        h.hold(PAGE)
+        assert h.state.trust.trusted
+
+
+async def test_what_was_never_placed_does_not_stand_in_for_what_was(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE)
+        h.another_store()
+        h.hold(SECOND)
+        h.hold(SECOND, present=False)
+        assert not h.state.trust.trusted
+
+
+async def test_stores_that_changed_within_a_session_are_left_to_a_person(tmp_path: Path) -> None:
+    """What was read before is of another store, so that nothing here shows what is wanted."""
+    async with handled(tmp_path) as h:
+        h.place(PAGE)
+        h.events.trust_changed()
+        h.another_store()
+        h.hold(PAGE)
+        assert not h.state.trust.trusted
+        assert h.ends == 1
+
+
+async def test_objects_that_fell_out_of_the_scope_count_as_missing(tmp_path: Path) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE, ELSEWHERE)
+        h.another_store()
+        h.hold(PAGE)
+        h.hold(ELSEWHERE)
+        assert not h.state.trust.trusted

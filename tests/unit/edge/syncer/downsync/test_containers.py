@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
+import pytest
+
+from skerry.api.errors import ApiError, Forbidden, InternalError, MethodNotAllowed, NotFound
+from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.edge.syncer.downsync.containers import others_inside
 from skerry.logic.fleet.syncing.recorded import DownsyncRecord
 from skerry.logic.fleet.syncing.wanted import Desired
 from skerry.runtime.discovery import discover
+from skerry.runtime.transport import NO_HEADERS, Answer
 from tests.kit.chain.syncer_place import PAGE, Place, place
-from tests.kit.chain.syncer_world import CONFIG_MAPS, CRDS
+from tests.kit.chain.syncer_world import CONFIG_MAPS, CRDS, Switch
 from tests.kit.sim.loop import virtual
 
 SHOP = namespace_ref("shop")
+ROLE_BINDINGS = GroupVersionResource("rbac.authorization.k8s.io", "v1", "rolebindings")
 
 
 def config_map(name: str, **metadata: object) -> Object:
@@ -96,3 +104,72 @@ def _config_maps() -> Object:
             "versions": [{"name": "v0", "served": False}, {"name": "v1", "served": True}],
         }
     }
+
+
+ANOTHER = Answer(200, {}, b"{}")
+ALLOW_LIST = (
+    "to know that nothing else is inside, the edge must allow list of configmaps "
+    "in API group \"\" in namespace 'shop'"
+)
+
+
+class Answers(Switch):
+    """The edge, which answers lists of config maps in another way."""
+
+    answer: Answer = ANOTHER
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        if path.endswith("/configmaps") and method == "GET":
+            return self.answer
+        return await super().request(method, path, query, headers, body)
+
+
+@pytest.mark.parametrize(
+    ("error", "wanted"),
+    [
+        (NotFound.of("", "configmaps", "x"), ""),
+        (MethodNotAllowed("a store that cannot list"), ""),
+        (
+            Forbidden("no"),
+            ALLOW_LIST,
+        ),
+        (InternalError("the store is away"), "nobody knows what is inside: the store is away"),
+    ],
+    ids=["gone meanwhile", "cannot be listed", "forbidden", "failing"],
+)
+@virtual
+async def test_what_cannot_be_listed_is_not_taken_for_empty_unless_it_is(
+    tmp_path: Path, error: ApiError, wanted: str
+) -> None:
+    async with place(tmp_path) as here:
+        await inside(here)
+        answers = Answers(here.world.edge.transport)
+        answers.answer = Answer(error.code, {}, orjson.dumps(error.status()))
+        here.world.to_edge.inner = answers
+        assert await inside(here) == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "stranger"), [({"app.kubernetes.io/managed-by": "skerry"}, False), ({}, True)]
+)
+@virtual
+async def test_the_role_binding_by_which_we_work_here_is_no_stranger(
+    tmp_path: Path, labels: dict[str, str], stranger: bool
+) -> None:
+    async with place(tmp_path) as here:
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+        binding = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "skerry-syncer", "namespace": "shop", "labels": labels},
+            "roleRef": role,
+        }
+        await here.world.edge.client.create(ROLE_BINDINGS, binding, "shop")
+        assert bool(await inside(here)) is stranger

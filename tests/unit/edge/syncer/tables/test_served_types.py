@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from skerry.api.errors import Forbidden
+from skerry.api.errors import Forbidden, ServiceUnavailable
 from skerry.api.kinds import GroupVersionResource
 from skerry.edge.syncer.tables.served_types import ServedTypes
 from skerry.kit.clock import LoopClock
@@ -116,4 +116,68 @@ async def test_a_type_that_is_expected_only_now_is_asked_for_at_once() -> None:
         served.expect([missing, WIDGETS])
         await asyncio.sleep(0.2)
         assert served.find(WIDGETS) is not None
+        running.cancel()
+
+
+class BrokenHub(NarrowHub):
+    """Answers no discovery at all, or that of one group not, while it is broken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken = ""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        if self.broken and self.broken in path:
+            self.discoveries += 1
+            return Answer(503, {}, orjson.dumps(ServiceUnavailable("away").status()))
+        return await super().request(method, path, query, headers, body)
+
+
+@virtual
+async def test_a_group_whose_server_is_away_keeps_the_types_that_were_known() -> None:
+    hub = BrokenHub()
+    hub.types["example.io/v1"] = ["widgets"]
+    client = Client(hub, clock=LoopClock())
+    served = ServedTypes(client, InformerFactory(client, ids=SeededIds(1)), SeededIds(1))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(served.run())
+        await asyncio.sleep(5)
+        hub.broken = "example.io"
+        hub.types["other.io/v1"] = ["gears"]
+        served.renew()
+        await asyncio.sleep(5)
+        assert served.find(GroupVersionResource("other.io", "v1", "gears")) is not None
+        assert served.find(WIDGETS) is not None, "a server that is away has types all the same"
+        hub.broken = ""
+        del hub.types["example.io/v1"]
+        served.renew()
+        await asyncio.sleep(5)
+        assert served.find(WIDGETS) is None
+        running.cancel()
+
+
+@virtual
+async def test_discovery_that_fails_is_tried_again_with_growing_pauses() -> None:
+    hub = BrokenHub()
+    hub.broken = "/api"
+    client = Client(hub, clock=LoopClock())
+    served = ServedTypes(client, InformerFactory(client, ids=SeededIds(1)), SeededIds(1))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(served.run())
+        await asyncio.sleep(600)
+        assert not served.known
+        early = hub.discoveries
+        await asyncio.sleep(600)
+        late = hub.discoveries - early
+        assert 0 < late < early
+        hub.broken = ""
+        await asyncio.sleep(120)
+        assert served.known
         running.cancel()
