@@ -20,7 +20,9 @@ answers with the placements touched; those are the keys.
 * ``events``: which event enqueues which placement; the only writers of the index.
 * ``observe``: the index and the slices' cache, with our own writes on top, at one moment;
   ``observed``: what comes of that, frozen.
-* ``decide``: slices; ``status``: the placement's status; ``consent``: grants and their reports.
+* ``decide``: slices; ``status``: the placement's status; ``consent``: what grants
+  refuse and hold, as reports; ``grant_status``: a grant's own; ``unreconciled``: whom a report
+  waits for after another process led.
 * ``guards``: what may leave now; ``guard_status``: what guards hold. ``rollouts``: what is known of
   Rollouts; ``rollout_plan``: which destination gets which revision; ``rollout_finalizer``: keeping
   one that is deleted; ``staged_removal``: taking a placement away wave by wave. ``history``: what a
