@@ -227,7 +227,7 @@ class ApiServer:
             router=parts.router,
             before=self._before(parts),
             now=parts.clock.now,
-            identity=lambda: parts.store.identity,
+            identity=parts.store.identity,
             offload=parts.offload,
             conversions=Conversions(self._webhook_client, parts.ids),
         )

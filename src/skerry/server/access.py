@@ -69,8 +69,11 @@ class Flow(Protocol):
 
     def admitted(
         self, info: RequestInfo, user: User
-    ) -> contextlib.AbstractAsyncContextManager[None]:
-        """Return a context to run the request in; entering may wait, or raise TooManyRequests."""
+    ) -> contextlib.AbstractAsyncContextManager[None] | None:
+        """Return a context to run the request in; entering may wait, or raise TooManyRequests.
+
+        None: the request is exempt, and run as it is.
+        """
 
     suspects: Collection[str]
     """Whom ``refusal_of`` is worth asking about; usually nobody."""

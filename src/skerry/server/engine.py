@@ -6,7 +6,6 @@ request means is decided in ``rest`` and ``subresources``; here it only finds it
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,8 +54,6 @@ _DISCOVERY = "as=APIGroupDiscoveryList"
 # What a writer says that needs no answer but that it was done (RFC 7240).
 _MINIMAL = "return=minimal"
 _WRITES = frozenset(("create", "update", "patch"))
-# Parts of an atomic batch need no seat: the batch has one.
-_SEATED = contextlib.nullcontext()
 # Verbs that may find nothing to change and create it instead.
 _CREATING = frozenset(("update", "patch"))
 
@@ -176,7 +173,7 @@ class Engine:
         router: Router | None = None,
         before: Callable[[Request], Awaitable[None]] | None = None,
         now: Callable[[], datetime] | None = None,
-        identity: Callable[[], str] | None = None,
+        identity: str = "",
         offload: Offload | None = None,
         conversions: Conversions | None = None,
     ) -> None:
@@ -190,7 +187,8 @@ class Engine:
         # What must be waited for before a request can find its way.
         self._before = before
         self._documents = Documents(now or SystemClock().now, offload)
-        self._identity = identity
+        # Names the store on every answer.
+        self._mark = (STORE_IDENTITY_HEADER, identity) if identity else None
         self._conversions = conversions
         self.streams = OpenStreams(authorizer)
 
@@ -211,25 +209,26 @@ class Engine:
             user = await self._identify(request, route.home or route.cluster)
             request.user = user
             rights = self._authorized(user, info, route)
-            async with _SEATED if request.commit else self._flow.admitted(info, user):
+            # Parts of an atomic batch need no seat: the batch has one.
+            seat = None if request.commit else self._flow.admitted(info, user)
+            if seat is None:
                 answer = await self._act(request, info, user, route)
+            else:
+                async with seat:
+                    answer = await self._act(request, info, user, route)
             if isinstance(answer, Stream):
                 self._flow.check_watches(user, answer.watches)
                 answer.run = self.streams.guarded(rights, answer.run, answer.recheck)
-        except ApiError as error:
-            answer = error_answer(error, request.headers.get("accept", ""))
-            if error.warnings:
-                answer = with_warnings(answer, error.warnings)
-            served = info is not None and self._serves(info, route)
-        except StoreError as error:
-            answer = error_answer(_store_failure(error))
+        except (ApiError, StoreError) as error:
+            answer = _refusal(request, error)
             served = info is not None and self._serves(info, route)
         if info is None:
             info = RequestInfo(path=request.path, verb=request.method.lower())
         if user is not None and (headers := self._flow.headers(info, user)):
             answer.headers = (*answer.headers, *headers)
-        if self._identity is not None:
-            _sign(answer, self._identity())
+        # Some answers are made once and given often.
+        if self._mark is not None and self._mark not in answer.headers:
+            answer.headers = (*answer.headers, self._mark)
         self._recorder.finished(request, info, user, answer, served=served)
         return answer
 
@@ -295,19 +294,17 @@ class Engine:
         if route.named is not None:
             _refuse_hidden(call, route.named)
         try:
-            answer = await self._handled(call)
+            handler = self._handler(call)
+            if resource.webhook is None or self._conversions is None:
+                answer = await handler(call)
+            else:
+                answer = await self._conversions.run(call, partial(handler, call))
         except ApiError as error:
             error.warnings = call.warnings
             raise
         if info.verb in _WRITES:
             answer = _as_preferred(request, answer)
         return with_warnings(answer, call.warnings) if call.warnings else answer
-
-    async def _handled(self, call: Call) -> Answer:
-        handler = self._handler(call)
-        if call.resource.webhook is None or self._conversions is None:
-            return await handler(call)
-        return await self._conversions.run(call, lambda: handler(call))
 
     def _visit(self, info: RequestInfo, route: Route) -> ExtensionHandler | None:
         if route.visit is not None or (route.types is not None and info.path not in IN_VIEWS):
@@ -434,6 +431,14 @@ def attributes_of(info: RequestInfo) -> Attributes:
     )
 
 
+def _refusal(request: Request, error: ApiError | StoreError) -> Answer:
+    """Return the answer to a request that failed."""
+    if isinstance(error, StoreError):
+        return error_answer(_store_failure(error))
+    answer = error_answer(error, request.headers.get("accept", ""))
+    return with_warnings(answer, error.warnings) if error.warnings else answer
+
+
 def _store_failure(error: StoreError) -> ApiError:
     """Return what to answer when the store fails; what it cannot read, a person must see to."""
     if isinstance(error, Unavailable):
@@ -477,13 +482,6 @@ def _as_preferred(request: Request, answer: Answer) -> Answer:
         return answer
     applied = ("Preference-Applied", _MINIMAL)
     return Response(204, b"", headers=(*answer.headers, applied))
-
-
-def _sign(answer: Answer, identity: str) -> None:
-    """Name the store on an answer; some are made once and given often."""
-    mark = (STORE_IDENTITY_HEADER, identity)
-    if mark not in answer.headers:
-        answer.headers = (*answer.headers, mark)
 
 
 def _check_timeout(info: RequestInfo, text: str) -> None:

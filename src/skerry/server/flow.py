@@ -39,8 +39,8 @@ from skerry.logic.machinery.workspaces.names import ADMIN_GROUP
 from skerry.server.accounts import Accounts, AccountSettings
 from skerry.server.bursts import Bursts
 from skerry.server.flow_classes import FlowClasses
-from skerry.server.http.message import Headers, Sender
-from skerry.server.lanes import READY, Lane, LaneSettings, Seat, add
+from skerry.server.http.message import Sender
+from skerry.server.lanes import Lane, LaneSettings, Seat, add
 from skerry.server.priority_levels import SeatOfBoth
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
@@ -98,21 +98,6 @@ class FlowSettings:
     """Seconds that a client with too many watches is asked to wait."""
 
 
-class _Free:
-    """A context that limits nothing."""
-
-    __slots__ = ()
-
-    def __aenter__(self) -> Awaitable[None]:
-        return READY
-
-    def __aexit__(self, *_: object) -> Awaitable[None]:
-        return READY
-
-
-_FREE = _Free()
-
-
 class FairFlow:
     """The flow control of a server."""
 
@@ -127,6 +112,8 @@ class FairFlow:
         self._strangers = Accounts(self.settings.anonymous_accounts)
         # Which FlowSchema requests fall to; of none, unless they are followed.
         self.classes = FlowClasses(self.settings.reading.seats + self.settings.mutating.seats)
+        # The headers that name the FlowSchema a request falls to; asked with every request.
+        self.headers = self.classes.headers
         # Addresses that sent much that does not hold, and "system:unauthenticated".
         self.suspects: Collection[str] = self._strangers.over
         self._watches: dict[str, int] = {}
@@ -134,10 +121,10 @@ class FairFlow:
         self._delayed: dict[str, int] = {}
         self._heartbeats = Bursts()
 
-    def admitted(self, info: RequestInfo, user: User) -> AbstractAsyncContextManager[None]:
-        """Return a context to run the request in."""
+    def admitted(self, info: RequestInfo, user: User) -> AbstractAsyncContextManager[None] | None:
+        """Return a context to run the request in; None where nothing is limited."""
         if _MASTERS in user.groups or (not info.is_resource and info.path in _PROBES):
-            return _FREE  # type: ignore[return-value]  # awaitables, where coroutines are usual
+            return None
         if _STRANGERS in user.groups:
             lane, principal, accounts = self.anonymous, _STRANGERS, self._strangers
         else:
@@ -158,11 +145,7 @@ class FairFlow:
                 return self._later(seat, lane, principal, delay)
         if user.groups == EDGE_GROUPS and _renews(info):
             return self._in_burst(seat)
-        return seat  # type: ignore[return-value]
-
-    def headers(self, info: RequestInfo, user: User) -> Headers:
-        """Return the headers that name the FlowSchema a request falls to."""
-        return self.classes.headers(info, user)
+        return seat  # type: ignore[return-value]  # awaitables, where coroutines are usual
 
     # Processor time.
 

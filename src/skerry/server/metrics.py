@@ -58,6 +58,8 @@ OTHER = "other"
 # What becomes of an authentication.
 _SUCCESS, _FAILURE, _ERROR = ("success",), ("failure",), ("error",)
 _APPLY = "application/apply-patch"
+# Kinds of requests whose labels are kept, as many as there are series of one metric.
+_MAX_KNOWN = 2000
 
 
 class ServerMetrics:
@@ -120,6 +122,7 @@ class ServerMetrics:
         self.authentication_attempts = Counter(
             registry, "authentication_attempts_total", "Authentications by result.", ("result",)
         )
+        self._known: dict[tuple[object, ...], tuple[Labels, Labels]] = {}
         # Counted with nearly every request: one call and no question.
         self.identified = partial(self.authentication_attempts.inc, _SUCCESS)
         self._register_readings(registry, flow)
@@ -216,10 +219,30 @@ class ServerMetrics:
 
         *served* tells whether the type it names is one the server has.
         """
-        labels = request_labels(request, info, served=served)
-        self.requests.inc((*labels, str(code)))
+        labels, counted = self._labels(request, info, code, served=served)
+        self.requests.inc(counted)
         if seconds is not None:
             self.request_seconds.observe(seconds, labels)
+
+    def _labels(
+        self, request: Request, info: RequestInfo, code: int, *, served: bool
+    ) -> tuple[Labels, Labels]:
+        """Return the label values of a request, without and with its code."""
+        if not served or not info.is_resource or request.query_string or info.verb == "patch":
+            labels = request_labels(request, info, served=served)
+            return labels, (*labels, str(code))
+        # Nearly every request: nothing else of it counts.
+        key = (
+            info.verb, info.group, info.version, info.resource, info.subresource,
+            not info.name, not info.namespace, code,
+        )  # fmt: skip
+        known = self._known.get(key)
+        if known is None:
+            labels = request_labels(request, info)
+            known = labels, (*labels, str(code))
+            if len(self._known) < _MAX_KNOWN:
+                self._known[key] = known
+        return known
 
     def unidentified(self, request: Request, code: int) -> None:
         """Count that it did not become known who sent a request: failure where it showed no

@@ -46,7 +46,7 @@ class World(Everybody):
             trees={"/healthz": self.path},
         )
         self.engine = Engine(
-            CATALOGUE, handlers, self, self, self, self, router=self, identity=lambda: "store-1"
+            CATALOGUE, handlers, self, self, self, self, router=self, identity="store-1"
         )
 
     def route(self, request: Request) -> Route:

@@ -23,6 +23,7 @@ from skerry.server.lanes import LaneSettings
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 from tests.kit.server.clock import HandClock
+from tests.kit.server.flow import admitted
 from tests.kit.server.hub import CONFIG_MAPS, Hub, config_map, running_hub
 from tests.kit.sim.loop import virtual
 
@@ -50,7 +51,7 @@ class Held:
         self.task = asyncio.ensure_future(self._run(flow, info, user))
 
     async def _run(self, flow: FairFlow, info: RequestInfo, user: User) -> None:
-        async with flow.admitted(info, user):
+        async with admitted(flow, info, user):
             self.running = True
             await self._done.wait()
 
@@ -164,7 +165,7 @@ async def test_an_edge_leaves_seats_to_others_and_cannot_fill_the_queue() -> Non
     greedy = await begun(flow, edge(0), 3, info)
     assert [one.running for one in greedy] == [True, False, False]
     with pytest.raises(TooManyRequests):
-        async with flow.admitted(info, edge(0)):
+        async with admitted(flow, info, edge(0)):
             pass
     (other,) = await begun(flow, edge(1), 1, info)
     assert other.running
@@ -191,7 +192,7 @@ async def test_a_full_queue_is_asked_to_come_back() -> None:
     flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue=2)))
     held = await begun(flow, ALICE, 3)
     with pytest.raises(TooManyRequests) as error:
-        async with flow.admitted(GET, ALICE):
+        async with admitted(flow, GET, ALICE):
             pass
     assert error.value.headers["Retry-After"] == "1"
     assert flow.reading.rejected == 1
@@ -203,7 +204,7 @@ async def test_a_wait_that_is_too_long_is_asked_to_come_back() -> None:
     flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue_seconds=15)))
     (held,) = await begun(flow, ALICE, 1)
     with pytest.raises(TooManyRequests):
-        async with flow.admitted(GET, BOB):
+        async with admitted(flow, GET, BOB):
             pass
     await end(held)
     assert flow.reading.in_flight == flow.reading.waiting == 0
@@ -213,10 +214,11 @@ async def test_a_wait_that_is_too_long_is_asked_to_come_back() -> None:
 async def test_masters_and_probes_pass_a_full_server() -> None:
     flow = FairFlow(FlowSettings(reading=LaneSettings(1, share=1, queue=0)))
     held = await begun(flow, ALICE, 1)
-    async with flow.admitted(GET, MASTER):
-        pass
-    async with flow.admitted(RequestInfo("/readyz", "get"), ALICE):
-        pass
+    assert flow.admitted(GET, MASTER) is None
+    assert flow.admitted(RequestInfo("/readyz", "get"), ALICE) is None
+    with pytest.raises(TooManyRequests):
+        async with admitted(flow, GET, ALICE):
+            raise AssertionError
     await end(*held)
 
 
@@ -242,7 +244,7 @@ async def test_watches_of_a_user_are_counted_while_they_last() -> None:
 async def test_a_failing_request_gives_its_seat_back() -> None:
     flow = FairFlow()
     with pytest.raises(KeyError):
-        async with flow.admitted(GET, ALICE):
+        async with admitted(flow, GET, ALICE):
             raise KeyError
     assert flow.reading.in_flight == 0
 
@@ -434,11 +436,11 @@ async def test_a_long_debt_is_refused_with_the_time_to_come_back() -> None:
     c = Charged()
     c.flow.charge(ALICE, 6.0)
     with pytest.raises(TooManyRequests) as error:
-        async with c.flow.admitted(GET, ALICE):
+        async with admitted(c.flow, GET, ALICE):
             raise AssertionError
     assert error.value.headers["Retry-After"] == "10"
     assert c.flow.reading.rejected == 1
-    async with c.flow.admitted(GET, BOB):
+    async with admitted(c.flow, GET, BOB):
         pass
 
 
@@ -446,7 +448,7 @@ async def test_a_long_debt_is_refused_with_the_time_to_come_back() -> None:
 async def test_a_short_debt_is_waited_for(looptime: Any) -> None:
     flow = FairFlow(FlowSettings(accounts=AccountSettings(rate=0.5, burst=1.0)), LoopClock())
     flow.charge(ALICE, 1.5)
-    async with flow.admitted(GET, ALICE):
+    async with admitted(flow, GET, ALICE):
         assert looptime == pytest.approx(1.0)
     assert not flow._delayed
 

@@ -18,6 +18,7 @@ from skerry.server.flow import FairFlow
 from skerry.server.flow_classes import LEVEL_HEADER, SCHEMA_HEADER, FlowClass, FlowClasses
 from skerry.server.request.info import request_info
 from skerry.server.user import User
+from tests.kit.server.flow import admitted
 from tests.kit.server.harness import Server, serving
 
 _GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -121,11 +122,11 @@ async def test_a_level_limits_the_requests_that_fall_to_it_and_no_others() -> No
             request_info("GET", f"/api/v1/namespaces/{name}/pods/p", {}, "") for name in "ab"
         )
         with pytest.raises(TooManyRequests):
-            async with flow.admitted(limit, _ANN):
+            async with admitted(flow, limit, _ANN):
                 raise AssertionError("its level has no seat")
         async with (
-            flow.admitted(other, _ANN),
-            flow.admitted(limit, User("bob", groups=_ANN.groups)),
+            admitted(flow, other, _ANN),
+            admitted(flow, limit, User("bob", groups=_ANN.groups)),
         ):
             assert classes.of(limit, _ANN) is not classes.of(other, _ANN)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -46,6 +47,35 @@ def test_a_request_is_counted_by_its_verb_and_how_much_it_is_about(
 ) -> None:
     found = labels(method, target)
     assert (found[0], found[6]) == (verb, reach)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("GET", "POST", "PUT", "PATCH", "DELETE")),
+            st.sampled_from((MAPS, f"{MAPS}/a", f"{MAPS}/a/status", "/api/v1/configmaps", "/x")),
+            st.sampled_from(("", "?watch=1", "?dryRun=All", "?limit=1")),
+            st.sampled_from((200, 404)),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_requests_are_counted_alike_the_first_time_and_later(
+    requests: list[tuple[str, str, str, int, bool]],
+) -> None:
+    """Labels are kept by what they depend on; forgetting one of that would mix requests up."""
+    counted = metrics()
+    expected: Counter[tuple[str, ...]] = Counter()
+    for method, path, query, code, served in requests:
+        request = Request(method, path, query[1:], {})
+        info = request_info(method, path, request.query, "root")
+        counted.finished(request, info, code, 0.1, served=served)
+        expected[(*request_labels(request, info, served=served), str(code))] += 1
+    assert {each: counted.requests.value(each) for each in expected} == expected
+    assert sum(map(counted.request_seconds.count, counted.request_seconds.series())) == len(
+        requests
+    )
 
 
 def test_an_apply_and_a_trial_are_counted_apart() -> None:

@@ -158,20 +158,19 @@ class Resource:
     since: int | None = None
     # Where the rules come from, for work in another process; None: they are known here only.
     family: Family | None = None
+    # The group and the resource segment of the store key: worked out once, needed by every request.
+    stored_group: str = field(init=False, repr=False, compare=False)
+    storage_resource: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        info, group = self.info, self.storage_group
+        resource = f"{info.resource}:{self.identity}" if self.identity else info.resource
+        object.__setattr__(self, "stored_group", info.group if group is None else group)
+        object.__setattr__(self, "storage_resource", resource)
 
     @property
     def has_status(self) -> bool:
         return any(sub.name == "status" for sub in self.info.subresources)
-
-    @property
-    def stored_group(self) -> str:
-        """The group segment of the store key."""
-        return self.info.group if self.storage_group is None else self.storage_group
-
-    @property
-    def storage_resource(self) -> str:
-        """The resource segment of the store key."""
-        return f"{self.info.resource}:{self.identity}" if self.identity else self.info.resource
 
 
 # Adds to a type what its schema cannot say: warnings, further validation.

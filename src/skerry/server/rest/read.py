@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from skerry.api.errors import BadRequest, Gone, Timeout
+from skerry.kit.caching import SHORT
 from skerry.kit.metrics import Counter
 from skerry.kit.text import whole_number
 from skerry.logic.machinery.resource import Resource
@@ -36,6 +37,8 @@ from skerry.store.base import Compacted, Entry, Future, Store
 _FRESHNESS_SECONDS = 3.0
 # How long a list may take from its first page to its last; Kubernetes drops history after as much.
 _TOKEN_SECONDS = 300.0
+# Types times media types whose representation is kept; beyond it they are worked out anew.
+_MAX_PLAIN = 500
 # Rows examined per store read while a selector is being applied.
 _SCAN_ROWS = 5000
 
@@ -94,10 +97,25 @@ class Reader:
         self._store = store
         self._dispatcher = dispatcher
         self._now = now
+        self._plain: dict[tuple[int, str], tuple[Resource, Representation]] = {}
 
     def representation(self, call: Call) -> Representation:
         """Return how the answer to *call* shows objects."""
-        return representation(call, self._now)
+        request, resource = call.request, call.resource
+        if request.query_string:
+            return representation(call, self._now)
+        # Nearly every request: what is shown depends on the type and on one header.
+        asked = (id(resource), request.headers.get("accept", ""))
+        known = self._plain.get(asked)
+        if known is not None:
+            return known[1]
+        shown = representation(call, self._now)
+        if len(asked[1]) <= SHORT:
+            if len(self._plain) >= _MAX_PLAIN:
+                self._plain.clear()
+            # Kept with its type: no other has the same number as long as that is here.
+            self._plain[asked] = (resource, shown)
+        return shown
 
     async def shown(self, call: Call, shown: Representation, value: bytes, revision: int) -> bytes:
         """Return the body that shows one stored object, made by a worker if that takes long."""
@@ -139,7 +157,7 @@ class Reader:
         # Those who are shown some objects only are in one group; asking further costs a GET a call.
         if len(call.user.groups) == 1 and is_narrow(call.user):
             refuse_unseen(call, entry.value)
-        shown = representation(call, self._now)
+        shown = self.representation(call)
         body = shown.spliced(entry.value, entry.revision)
         if body is None:
             body = await self.shown(call, shown, entry.value, entry.revision)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skerry.api.kinds import GroupVersionKind, ResourceInfo, Subresource
@@ -34,6 +36,13 @@ def test_types_of_two_exports_are_kept_apart() -> None:
     assert resource().storage_resource == "widgets"
     assert resource("abc").storage_resource == "widgets:abc"
     assert resource("abc").storage_resource != resource("abd").storage_resource
+
+
+def test_where_a_type_is_stored_follows_a_copy_of_it() -> None:
+    """It is worked out once for each; a copy must not keep what its original has."""
+    moved = replace(resource("abc", "y.io"), identity="abd", storage_group=None)
+    assert (moved.stored_group, moved.storage_resource) == ("x.io", "widgets:abd")
+    assert resource("abc") == replace(resource(), identity="abc")
 
 
 def test_a_type_without_rules_does_nothing_to_its_objects() -> None:

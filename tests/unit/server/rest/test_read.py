@@ -15,7 +15,7 @@ from skerry.kit.metrics import Counter
 from tests.kit.server.clock import HandClock
 from tests.kit.server.conversions import DEFINITIONS, V1, cars
 from tests.kit.server.harness import Server, serving
-from tests.kit.server.objects import CORE, config_map, definition, deployment, pod
+from tests.kit.server.objects import CORE, config_map, definition, deployment, pod, thing
 from tests.kit.sim.loop import run_virtual, virtual
 
 MAPS = f"{CORE}/configmaps"
@@ -36,6 +36,14 @@ def names_of(body: dict[str, object]) -> list[str]:
     return [item["metadata"]["name"] for item in items]
 
 
+async def columns(server: Server, path: str) -> list[str]:
+    """Return the columns that a type is shown in."""
+    accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    table = (await server.get(path, headers=accept)).body
+    assert table["kind"] == "Table"
+    return [each["name"] for each in table["columnDefinitions"]]
+
+
 @virtual
 async def test_an_object_comes_back_as_it_was_made() -> None:
     async with serving() as server:
@@ -44,6 +52,37 @@ async def test_an_object_comes_back_as_it_was_made() -> None:
         assert found.status == 200
         assert found.body == made.body
         assert found.body["data"] == {"a": "1"}
+
+
+@virtual
+async def test_an_object_is_shown_as_each_request_asks_whoever_asked_before() -> None:
+    """How a type is shown is kept by the type and the header; both must count."""
+    async with serving() as server:
+        await server.create(MAPS, config_map("c", a="1"))
+        await server.create(f"{CORE}/serviceaccounts", {"metadata": {"name": "c"}})
+        for _ in range(2):
+            assert (await columns(server, f"{MAPS}/c"))[1] == "Data"
+            assert (await columns(server, f"{CORE}/serviceaccounts/c"))[1] == "Secrets"
+            assert (await server.get(f"{MAPS}/c")).body["kind"] == "ConfigMap"
+            assert b"\n" in (await server.get(f"{MAPS}/c?pretty=1")).raw
+            assert b"\n" not in (await server.get(f"{MAPS}/c")).raw
+        for number in range(600):
+            await server.get(f"{MAPS}/c", headers={"accept": f"application/json, x/{number}"})
+        assert (await server.get(f"{MAPS}/c")).body["data"] == {"a": "1"}
+
+
+@virtual
+async def test_a_definition_that_changes_shows_its_objects_as_it_says_now() -> None:
+    things = "/apis/example.org/v1/namespaces/default/things"
+    async with serving() as server:
+        made = await server.create(DEFINITIONS, definition())
+        await server.create(things, thing("a"))
+        assert await columns(server, f"{things}/a") == ["Name", "Age"]
+        column = {"name": "Size", "type": "string", "jsonPath": ".spec.size"}
+        made.body["spec"]["versions"][0]["additionalPrinterColumns"] = [column]
+        changed = await server.put(f"{DEFINITIONS}/things.example.org", made.body)
+        assert changed.status == 200
+        assert await columns(server, f"{things}/a") == ["Name", "Size"]
 
 
 @virtual
