@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from skerry.api.edge import Mailbox, edge_placement_ref
+from skerry.api.edge import EDGE_PLACEMENTS, Mailbox, edge_placement_ref
 from skerry.api.refs import ObjectRef
+from skerry.controllers.placement_translator.guards import ReleasePlan
 from skerry.controllers.placement_translator.settings import copies_are_inert
 from skerry.controllers.placement_translator.status import (
     PlacementProblems,
     StatusObserved,
+    StatusObserver,
     decide_status,
+    withheld_of,
 )
+from skerry.kit.clock import LoopClock
+from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.customization.customize import Problem
+from skerry.logic.fleet.guards.book import Book, Charge
+from skerry.logic.fleet.history.objects import Because, key_of
 from skerry.logic.fleet.translation.merging import PlacementProblem
 from skerry.logic.machinery.plan import Update
+from skerry.runtime.client import Client
+from skerry.runtime.index import Key
+from skerry.runtime.informer import InformerFactory
+from skerry.runtime.transport import Answer
+from tests.kit.answering import AnsweringTransport
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
 M, N = Mailbox("imw", "m"), Mailbox("imw", "n")
 P, Q = edge_placement_ref("c", "p"), edge_placement_ref("c", "q")
 PAGE = ObjectRef("", "", "configmaps", "shop", "page")
+OTHER = ObjectRef("", "", "configmaps", "shop", "other")
 LOST = Problem("CustomizerNotFound", "there is no Customizer")
 CLASH = Problem("LocationsDisagree", "two Locations want it differently")
 TAKEN = Problem("NameTaken", "somebody else has one")
@@ -179,3 +192,68 @@ def test_only_a_hub_of_ours_is_known_to_leave_copies_without_effect() -> None:
     assert copies_are_inert({"goVersion": "python3.11.7"})
     assert not copies_are_inert({"goVersion": "go1.18.10", "gitVersion": "v1.24.3+kcp-v0.11.0"})
     assert not copies_are_inert({})
+
+
+class Nowhere(AnsweringTransport):
+    """A server that nobody asks: what is observed is in the caches."""
+
+    async def request(self, *_: object, **__: object) -> Answer:
+        raise AssertionError
+
+
+def _observer(placement: dict[str, Any], problems: PlacementProblems) -> StatusObserver:
+    client = Client(Nowhere(), clock=LoopClock())
+    informer = InformerFactory(client, ids=SeededIds(1)).informer(EDGE_PLACEMENTS)
+    informer.index.put(Key("c", "", "p"), placement)
+    return StatusObserver(informer, problems, lambda _: [M, N], lambda _: Book())
+
+
+async def test_nothing_is_written_before_the_scheduler_has_and_every_mailbox_was_evaluated() -> (
+    None
+):
+    problems, _ = _problems()
+    placement: dict[str, Any] = {**_placement(), "spec": {}}
+    early = {**placement, "status": {}}
+    problems.complete(M, [P])
+    assert await _observer(placement, problems).observe(P) is None, "of N nothing is known"
+    problems.complete(N, [P])
+    assert await _observer(placement, problems).observe(Q) is None, "there is no such placement"
+    assert await _observer(early, problems).observe(P) is None
+    problems.put(M, PAGE, [PlacementProblem(P, LOST)])
+    found = await _observer(placement, problems).observe(P)
+    assert found == StatusObserved(placement, {(LOST, PAGE): [M]})
+
+
+async def test_a_malformed_selector_is_observed_with_what_is_wrong_about_it() -> None:
+    problems, _ = _problems()
+    for mailbox in (M, N):
+        problems.complete(mailbox, [P])
+    wrong = {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}
+    placement: dict[str, Any] = {**_placement(), "spec": {"namespaceSelector": wrong}}
+    found = await _observer(placement, problems).observe(P)
+    assert found is not None
+    assert "Near" in found.malformed
+
+
+def test_what_is_withheld_is_known_with_the_last_mailbox_and_named_once_per_object() -> None:
+    problems, _ = _problems()
+    problems.complete(M, [P])
+    assert withheld_of(problems, P, [M, N]) is None
+    problems.complete(N, [P])
+    assert withheld_of(problems, P, [M, N]) == {}
+    problems.put(M, PAGE, [PlacementProblem(P, TAKEN), PlacementProblem(P, LOST)])
+    problems.put_refusal(M, PAGE, [PlacementProblem(P, LOST)])
+    problems.put(N, PAGE, [PlacementProblem(P, LOST), PlacementProblem(P, CLASH)])
+    problems.put(N, OTHER, [PlacementProblem(P, CLASH)])
+    assert withheld_of(problems, P, [M, N]) == {
+        key_of(PAGE): Because(LOST.reason, LOST.message, 2),
+    }, "a compromise goes, and of one object the first reason counts"
+
+
+def test_what_guards_have_let_go_is_released_once_the_status_says_so() -> None:
+    charge = Charge(NOW - timedelta(hours=1), frozenset([b"12345678"]))
+    plan = decide_status(StatusObserved(_placement(), {}, book=Book((charge,))), NOW)
+    assert isinstance(plan, ReleasePlan)
+    assert plan.releases == P
+    again = StatusObserved({**_placement(), "status": _status(plan)}, {}, book=Book((charge,)))
+    assert not isinstance(decide_status(again, NOW), ReleasePlan)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skerry.api.edge import edge_placement_ref
+from skerry.api.edge import edge_placement_ref, location_ref
 from skerry.api.kinds import ResourceInfo
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.customization.customize import CustomizerName
@@ -18,11 +18,13 @@ from skerry.logic.fleet.explanation.changes import (
     changed_by,
     edited,
     must_exist,
+    placed_at,
+    what_or_none,
 )
 from skerry.logic.fleet.explanation.contents import Materials
 from skerry.logic.fleet.explanation.text import changes_text
-from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.placement.whatif import Difference
+from skerry.logic.fleet.placement.records import Destination, Location, Placement
+from skerry.logic.fleet.placement.whatif import Difference, Put, Remove
 from skerry.logic.fleet.translation.categories import NAMESPACES
 from skerry.logic.fleet.translation.selected import NamedObjects, What
 from skerry.logic.machinery.selectors import Selector
@@ -260,3 +262,77 @@ def test_metadata_alone_is_about_what_exists_where_placement_needs_a_content() -
     assert changes_text([], str, ["Namespace 'x'"]) == (
         "+ new Namespace 'x'\nnothing else would change\n"
     )
+
+
+DEPLOYMENTS = ResourceInfo("apps", "v1", "deployments", "Deployment", True)
+PLACEMENTS = ResourceInfo("edge.kcp.io", "v1alpha1", "edgeplacements", "EdgePlacement", False)
+LOCATIONS = ResourceInfo("scheduling.kcp.io", "v1alpha1", "locations", "Location", False)
+CUSTOMIZERS = ResourceInfo("edge.kcp.io", "v1alpha1", "customizers", "Customizer", True)
+
+
+def test_a_document_of_workload_is_put_among_the_objects_and_moves_nothing() -> None:
+    document = {"metadata": {"name": "new"}, "spec": {}}
+    item = ObjectRef("", "apps", "deployments", "default", "new")
+    after, moved = changed_by(_workload({}), DEPLOYMENTS, document, delete=False)
+    assert moved == []
+    assert after.materials.objects[item] == document
+    gone, moved = changed_by(after, DEPLOYMENTS, document, delete=True)
+    assert moved == []
+    assert item not in gone.materials.objects
+
+
+def test_deleting_a_namespace_takes_along_what_is_in_it() -> None:
+    spaces = ResourceInfo("", "v1", "namespaces", "Namespace", False)
+    after, _ = changed_by(_workload({}), spaces, {"metadata": {"name": "shop"}}, delete=True)
+    assert set(after.materials.objects) == {BANK, LOOT}
+
+
+def test_a_placement_is_read_and_moves_destinations_and_goes_with_its_meaning() -> None:
+    placement = placed_at(
+        {"metadata": {"name": "p"},
+         "spec": {"locationSelectors": [{}],
+                  "namespaceSelector": {"matchLabels": {"go": "yes"}}}}, "wmw"
+    )  # fmt: skip
+    after, [put] = changed_by(_workload({}), PLACEMENTS, placement, delete=False)
+    assert after.placements["p"] == what_or_none(placement)
+    assert isinstance(put, Put)
+    assert isinstance(put.record, Placement)
+    gone, moved = changed_by(after, PLACEMENTS, placement, delete=True)
+    assert "p" not in gone.placements
+    assert moved == [Remove(Placement, edge_placement_ref("wmw", "p"))]
+
+
+def test_a_placement_whose_selector_is_malformed_is_there_and_means_nothing() -> None:
+    wrong = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+    placement = placed_at({"metadata": {"name": "p"}, "spec": {"namespaceSelector": wrong}}, "wmw")
+    after, _ = changed_by(_workload({"p": GOING}), PLACEMENTS, placement, delete=False)
+    assert after.placements == {"p": None}
+
+
+def test_a_location_moves_destinations_and_is_what_contents_are_expanded_for() -> None:
+    oslo = placed_at({"metadata": {"name": "oslo", "labels": {"a": "b"}}, "spec": {}}, "imw")
+    ref = location_ref("imw", "oslo")
+    after, [put] = changed_by(_workload({}), LOCATIONS, oslo, delete=False)
+    assert isinstance(put, Put)
+    assert after.materials.locations[ref] == oslo
+    gone, moved = changed_by(after, LOCATIONS, oslo, delete=True)
+    assert moved == [Remove(Location, ref)]
+    assert gone.materials.locations.get(ref) is None
+
+
+def test_a_customizer_comes_and_goes_under_its_namespace() -> None:
+    document = {"metadata": {"name": "eu", "namespace": "shop"}, "replacements": []}
+    name = CustomizerName("shop", "eu")
+    after, moved = changed_by(_workload({}), CUSTOMIZERS, document, delete=False)
+    assert moved == []
+    assert after.materials.customizers == {name: document}
+    gone, _ = changed_by(after, CUSTOMIZERS, document, delete=True)
+    assert gone.materials.customizers == {}
+
+
+def test_what_does_not_exist_yet_gets_the_identity_that_a_server_would_give_it() -> None:
+    made = placed_at({"metadata": {"name": "p", "annotations": {"a": "b"}}}, "wmw")
+    assert made["metadata"]["uid"]
+    assert made["metadata"]["annotations"] == {"a": "b", "kcp.io/cluster": "wmw"}
+    known = placed_at({"metadata": {"name": "p", "uid": "u"}}, "wmw")
+    assert known["metadata"]["uid"] == "u"

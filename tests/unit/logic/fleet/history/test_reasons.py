@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from skerry.api.edge import edge_placement_ref
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.logic.fleet.history.reasons import RESTORED, why_joined, why_left
 from skerry.logic.fleet.history.record import Reason
 from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import (
     Destination,
     location_of,
@@ -165,3 +167,38 @@ def test_a_location_without_an_instance_selector_has_no_instance() -> None:
 def test_a_sync_target_that_its_location_does_not_select_is_no_instance() -> None:
     index = table(PROD, labels={"env": "prod"}, instances=equal(id="t"))
     assert why_left(index, P, T) == Reason("NoInstance", "instanceSelector: id must be t")
+
+
+def governed(mode: str, *, paths: tuple[str, ...] = ("root:other",)) -> DestinationTable:
+    """A placement everywhere, whose only Location is in a workspace with a grant for others."""
+    index = table({}, labels={}, instances={})
+    for cluster in ("imw", "wmw"):
+        index.put_workspace(cluster, {}, workspace_ref("root", cluster))
+    spec: dict[str, Any] = {"mode": mode, "paths": paths, "selector": {}}
+    index.put_grant(grant_of(building.grant("eu-only", **spec)))
+    return index
+
+
+@pytest.mark.parametrize(
+    ("index", "reason"),
+    [
+        (governed("Enforce"), Reason("NotGranted", "not granted by root:imw/eu-only")),
+        # It is in a workspace with grants, and none of them is why it left.
+        (governed("Observe"), RESTORED),
+        (governed("Enforce", paths=("root:wmw",)), RESTORED),
+    ],
+)
+def test_a_location_that_no_grant_admits_to_names_the_grant(
+    index: DestinationTable, reason: Reason
+) -> None:
+    assert why_left(index, P, T) == reason
+
+
+def test_a_strategy_that_does_not_let_a_location_through_says_why() -> None:
+    index = table({}, labels={}, instances={}, strategy={"numberOfLocations": 1})
+    tainted = building.location("l", {}, {}, taints="drain=yes:NoSchedule")
+    index.put_location(location_of(tainted))
+    found = why_left(index, P, T)
+    assert found.code == "PassedOver"
+    assert found.text.startswith("strategy: ")
+    assert "drain" in found.text

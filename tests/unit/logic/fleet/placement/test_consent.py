@@ -407,3 +407,104 @@ def test_what_an_edited_placement_would_reach_is_bounded_by_grants() -> None:
     narrowed = placement_of(building.placement("p", equal(region="r0"), cluster="s0"))
     [found] = what_if(index, [Put(narrowed)])
     assert (destination_names(found.added), destination_names(found.removed)) == ([], ["l1"])
+
+
+def governed() -> DestinationTable:
+    """Two inventories of which one is enforced and one observed, a third that is open."""
+    index = fleet(3, 2, inventory="imw1")
+    add_locations(index, 2, "imw2")
+    add_locations(index, 1, "imw3")
+    for inventory in ("imw1", "imw2", "imw3"):
+        index.put_workspace(inventory, {}, workspace_ref("root", inventory))
+    put(index, "b", "imw1", paths=["root:s0"], selector=equal(region="r1"))
+    put(index, "a", "imw1", paths=["root:s1"], names=["l2"])
+    put(index, "draft", "imw2", mode="Observe", paths=["root:s0"], selector={})
+    return index
+
+
+def numbers(index: DestinationTable, *where: tuple[str, str]) -> BitMap:
+    found = (index.inventory.location_number(location_ref(*each)) for each in where)
+    return BitMap(number for number in found if number is not None)
+
+
+def test_a_workspace_is_enforced_observed_or_open() -> None:
+    consent = governed().consent
+    assert [consent.mode(f"imw{n}") for n in (1, 2, 3)] == ["Enforce", "Observe", None]
+    assert consent.inventories() == {"imw1", "imw2"}
+    assert consent.governs
+    assert consent.is_used
+
+
+def test_grants_are_listed_by_name_and_known_by_what_they_are_about() -> None:
+    index = governed()
+    consent = index.consent
+    assert [each.ref.name for each in consent.grants_in("imw1")] == ["a", "b"]
+    assert consent.grants_in("imw3") == []
+    a, b = (location_grant_ref("imw1", name) for name in ("a", "b"))
+    assert consent.selected(a) == numbers(index, ("imw1", "l2"))
+    assert consent.selected(b) == numbers(index, ("imw1", "l1"))
+    assert consent.sources(a) == {"s1"}
+    assert consent.sources(b) == {"s0"}
+    nobody = location_grant_ref("imw1", "nobody")
+    assert consent.grant(nobody) is None
+    assert not consent.selected(nobody)
+    assert not consent.sources(nobody)
+
+
+def test_a_refusal_names_the_grants_about_a_location_or_the_workspace_that_has_none() -> None:
+    index = governed()
+    consent = index.consent
+    assert consent.refusing_names(numbers(index, ("imw1", "l2"))) == ("root:imw1/a",)
+    both = numbers(index, ("imw1", "l1"), ("imw1", "l2"))
+    assert consent.refusing_names(both) == ("root:imw1/a", "root:imw1/b")
+    assert consent.refusing_names(both, limit=1) == ("root:imw1/a",)
+    bare = numbers(index, ("imw1", "l0"))
+    assert consent.refusing_names(bare) == ("any grant of root:imw1",)
+
+
+def test_a_workspace_whose_path_is_not_known_is_named_all_the_same() -> None:
+    index = fleet(1, 1)
+    put(index, "g", paths=["root:other"], selector={})
+    (named,) = index.consent.refusing_names(numbers(index, ("imw", "l0")))
+    assert named == f"{index.consent.path('imw')}/g"
+    assert index.consent.path("imw")
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["few Locations", "few workspaces"])
+def test_locations_are_listed_by_their_workspace(few: bool) -> None:
+    index = governed()
+    inventories = ("imw1", "imw2") if few else ("imw1",)
+    where = [(each, "l1") for each in inventories]
+    if not few:
+        where += [("imw1", "l0"), ("imw1", "l2")]
+    asked = numbers(index, *where)
+    found = index.consent.by_workspace(asked)
+    assert list(found) == list(inventories)
+    assert BitMap.union(*found.values()) == asked
+
+
+def test_changed_inventories_are_taken_once() -> None:
+    index = governed()
+    assert index.consent.take_changed() == {"imw1", "imw2"}
+    assert index.consent.take_changed() == set()
+    put(index, "draft", "imw2", mode="Observe", paths=["root:s0"], selector={})
+    assert index.consent.take_changed() == set(), "it is the same grant"
+    index.remove_grant(location_grant_ref("imw1", "a"))
+    index.remove_grant(location_grant_ref("imw1", "nobody"))
+    assert index.consent.take_changed() == {"imw1"}
+
+
+def test_a_placement_is_asked_about_consent_only_where_grants_are() -> None:
+    index = governed()
+    ref = edge_placement_ref("s0", "p")
+    assert index.is_governed(ref)
+    assert index.refuses(ref)
+    assert index.remembers(ref)
+    for name in ("a", "b"):
+        index.remove_grant(location_grant_ref("imw1", name))
+    assert index.is_governed(ref), "some Locations are observed"
+    assert not index.refuses(ref)
+    index.remove_grant(location_grant_ref("imw2", "draft"))
+    assert not index.is_governed(ref)
+    assert not index.remembers(ref)
+    assert not index.refuses(ref)

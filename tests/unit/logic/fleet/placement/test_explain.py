@@ -13,7 +13,7 @@ from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.edits import Edit, joining_edits, relabelled
-from skerry.logic.fleet.placement.explain import explain
+from skerry.logic.fleet.placement.explain import explain, is_selected
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.terms import matches, read_selector
@@ -220,3 +220,30 @@ def test_a_grant_that_admits_or_only_observes_changes_no_answer() -> None:
         granted(index, "g", selector={}, **spec)
         found = explain(index, HERE, THERE)
         assert (found.placed, found.refused, found.reasons) == (True, False, ())
+
+
+@pytest.mark.parametrize(
+    ("selectors", "spec", "selected"),
+    [
+        ([{}], {}, True),
+        ([equal(env="dr"), equal(env="prod")], {}, True),
+        ([equal(env="dr")], {}, False),
+        ([], {}, False),
+        ([{}], {"locationWorkspaceSelector": equal(org="a")}, True),
+        ([{}], {"locationWorkspaceSelector": equal(org="b")}, False),
+        ([{"matchExpressions": [{"key": "a", "operator": "Near"}]}], {}, False),
+    ],
+)
+def test_whether_labels_match_is_known_without_a_reason(
+    selectors: list[Object], spec: dict[str, Any], selected: bool
+) -> None:
+    index = index_of(*selectors, labels={"env": "prod"}, instances={}, target={}, **spec)
+    index.put_workspace("imw", {"org": "a"}, workspace_ref("root", "imw"))
+    assert is_selected(index, HERE, THERE) is selected
+    assert explain(index, HERE, THERE).selected is selected
+
+
+def test_nothing_is_selected_by_or_of_what_is_not_there() -> None:
+    index = index_of({}, labels={}, instances={}, target={})
+    assert not is_selected(index, edge_placement_ref("wmw", "q"), THERE)
+    assert not is_selected(index, HERE, location_ref("imw", "q"))

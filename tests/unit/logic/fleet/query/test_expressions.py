@@ -240,3 +240,21 @@ def test_parts_are_the_same_if_they_mean_the_same_whatever_the_spaces(
 ) -> None:
     [first], [second] = compiled(one).parts, compiled(other).parts
     assert (first == second) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "bound"),
+    [
+        ("bytes(status.x) == bytes(placement)", {"x": "y" * (MAX_KEPT_BYTES - 2)}, True),
+        ("url(status.x) == url(placement)", {"x": "https://h/short"}, True),
+        ("[url(status.x)] == [url(placement)]", {"x": "https://h/" + "x" * MAX_KEPT_BYTES}, False),
+        ("[status.n] == [placement.size()]", {"n": 2**70}, True),
+        ("[status.n] == [placement.size()]", {"n": 10**4200}, False),
+    ],
+)
+def test_the_size_of_a_value_is_known_also_where_json_has_no_such_value(
+    text: str, status: Object, bound: bool
+) -> None:
+    [part] = compiled(text).parts
+    found = kept(part.program, {"status": status, "obj": {}})
+    assert isinstance(found, Failure) is not bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -158,3 +159,42 @@ def test_a_closed_gate_says_why_nothing_counts() -> None:
     soaking = State("Soaking", 1, 5, stable=4, wave=1, wave_name="early")
     gate = Gate(False, "QueryMissing", "there is no StatusQuery")
     assert progress(soaking, gate=gate)[2] == "wave early is full: there is no StatusQuery"
+
+
+def stalled(made: Fleet, found: Assignment | None = None) -> dict[str, Any]:
+    given = made.situation()
+    listed = conditions(given, found or assign(given, advance(given)))
+    [condition] = [each for each in listed if each["type"] == "Stalled"]
+    return condition
+
+
+def test_newcomers_that_fail_stall_however_the_rollout_goes() -> None:
+    made = fleet(judge={**SPEC["judge"], "deadline": "5s"})
+    for _ in range(2):
+        made.join().ill = True
+    made.run(seconds=10, rounds=4)
+    found = stalled(made)
+    assert found["reason"] == "JoiningFailed"
+    assert found["message"].startswith("2 new destinations are bad at revision")
+
+
+def test_a_wave_whose_edges_were_unwell_before_has_too_little_to_show() -> None:
+    made = fleet(judge={**SPEC["judge"], "deadline": "5s", "evidence": 2})
+    for edge in made.edges.values():
+        edge.ill = True
+    made.run(rounds=2)
+    made.edit()
+    made.run(seconds=10, rounds=4)
+    found = stalled(made)
+    assert found["reason"] == "TooLittleEvidence"
+    assert found["message"] == "2 destinations must be good, and 0 are"
+
+
+def test_what_a_limit_holds_back_is_no_stall_once_something_moves() -> None:
+    made = fleet()
+    made.edit()
+    given = made.situation()
+    moving = assign(given, advance(given))
+    held = replace(moving, held="no more at once", revisions={})
+    assert stalled(made, held)["reason"] == "Held"
+    assert stalled(made, replace(moving, held="no more at once"))["status"] == "False"

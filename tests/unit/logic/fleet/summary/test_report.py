@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from skerry.api.edge import APPLIED, CAUSE, SYNC_ERROR, WITHHELD_FROM
+from skerry.api.edge import APPLIED, CAUSE, SYNC_ERROR, WITHHELD_FROM, Mailbox
+from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.summary.health import Health
 from skerry.logic.fleet.summary.report import (
     MAX_CONDITIONS,
     MAX_NUMBERS,
     TAKEN,
+    Copy,
     Report,
     delivery_of,
     digest_of,
     own_report,
+    reference,
     report_of,
 )
 from skerry.logic.fleet.syncing.delivery import content_mark
@@ -199,3 +202,32 @@ def test_a_copy_names_the_workspaces_for_which_it_is_no_report() -> None:
         assert report.withheld_from == ("one", "two")
         assert own_report(report, "two") is TAKEN
         assert own_report(report, "three") is report
+
+
+HERE = Mailbox("imw", "uid-1")
+
+
+def _copy(name: str, cluster: str = "m1", labels: Raw | None = None, **more: Any) -> Raw:
+    found = {"edge.kcp.io/projected": "yes"} if labels is None else labels
+    metadata = {"name": name, "namespace": "shop", "labels": found, "generation": 1}
+    return {**DEPLOYMENT, "metadata": metadata, **more}
+
+
+def test_from_scratch_every_copy_in_a_mailbox_reports_and_nothing_else_does() -> None:
+    status = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
+    web, strange = _copy("web", status=status), _copy("strange", labels={})
+
+    def ref(cluster: str, name: str) -> ObjectRef:
+        return ObjectRef(cluster, "apps", "deployments", "shop", name)
+
+    copies = {
+        ref("m1", "web"): Copy("Deployment", True, web),
+        ref("m1", "plain"): Copy("Deployment", False, _copy("plain")),
+        ref("m1", "strange"): Copy("Deployment", True, strange),
+        ref("elsewhere", "web"): Copy("Deployment", True, web),
+    }
+    found = reference({"m1": HERE.uid}, copies)
+    assert found == {
+        (ref("", "web"), HERE.uid): report_of("apps", "Deployment", web),
+        (ref("", "plain"), HERE.uid): delivery_of(_copy("plain")),
+    }
