@@ -7,9 +7,12 @@ taken off before.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from skerry.api.kinds import GroupVersionResource
+from skerry.kit.caching import SHORT
 from skerry.logic.machinery.selectors import FieldSelector, SelectorError
 
 _VERBS = {
@@ -22,6 +25,10 @@ _VERBS = {
 }
 # Below a namespace these are subresources of the namespace itself, not resources in it.
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+# What follows these means more than a name: a namespace, and the old watch prefix a collection.
+_NOT_COLLECTIONS = frozenset({"namespaces", "watch"})
+# Types times namespaces in use; a path is short, so this is a megabyte at the most.
+_MAX_COLLECTIONS = 4096
 
 
 class RequestInfo(msgspec.Struct, frozen=True, gc=False):
@@ -60,6 +67,31 @@ def truth(text: str | None) -> bool:
 
 def request_info(method: str, path: str, query: dict[str, str], cluster: str) -> RequestInfo:
     """Return what *method* on *path* asks for in *cluster*."""
+    if not query and len(path) <= SHORT:
+        # Nearly every request: one object of a collection that others are asked for, too.
+        place, _, name = path.rpartition("/")
+        found = _collection(place)
+        if found is not None and name:
+            group, version, resource, namespace = found
+            verb = _VERBS.get(method) or method.lower()
+            return RequestInfo(
+                path, verb, True, cluster, group, version, resource, "", namespace, name
+            )
+    return _parsed(method, path, query, cluster)
+
+
+@lru_cache(_MAX_COLLECTIONS)
+def _collection(path: str) -> tuple[str, str, str, str] | None:
+    """Return group, version, resource and namespace of a collection; None unless another segment
+    of the path names an object in it."""
+    info = _parsed("GET", path, {}, "")
+    below = info.name or info.subresource or path.endswith("/")
+    if below or not info.is_resource or info.resource in _NOT_COLLECTIONS:
+        return None
+    return info.group, info.version, info.resource, info.namespace
+
+
+def _parsed(method: str, path: str, query: dict[str, str], cluster: str) -> RequestInfo:
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
