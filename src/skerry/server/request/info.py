@@ -85,8 +85,8 @@ def _collection(path: str) -> tuple[str, str, str, str] | None:
     """Return group, version, resource and namespace of a collection; None unless another segment
     of the path names an object in it."""
     info = _parsed("GET", path, {}, "")
-    below = info.name or info.subresource or path.endswith("/")
-    if below or not info.is_resource or info.resource in _NOT_COLLECTIONS:
+    # An empty segment is a name that is missing: what follows it is none.
+    if "//" in f"{path}/" or info.verb != "list" or info.resource in _NOT_COLLECTIONS:
         return None
     return info.group, info.version, info.resource, info.namespace
 
