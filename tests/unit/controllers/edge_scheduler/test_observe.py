@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from skerry.api.edge import (
+    GUARD_FINALIZER,
     SINGLE_PLACEMENT_SLICES,
     SOURCE_PLACEMENT,
     SliceOwner,
@@ -17,13 +19,15 @@ from skerry.api.edge import (
     placement_of_slice,
 )
 from skerry.api.errors import NotFound
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, Observer, slice_owners
-from skerry.controllers.edge_scheduler.observed import Cause, Gathered, Gone, Observed
+from skerry.controllers.edge_scheduler.observed import Cause, Consent, Gathered, Gone, Observed
 from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import location_of, placement_of, sync_target_of
 from skerry.logic.fleet.placement.slices import lean_slice, new_slice, slice_as_written
 from skerry.runtime.client import Client
@@ -69,6 +73,7 @@ class World:
         self.slices.add_index(BY_PLACEMENT, slice_owners)
         self.stored: dict[str, Object] = {}
         self.reads: list[str] = []
+        self.on_read: Callable[[], object] = lambda: None
         informer = SimpleNamespace(
             gvr=SINGLE_PLACEMENT_SLICES, index=self.slices, resource_version="1"
         )
@@ -87,6 +92,7 @@ class World:
 
     async def get(self, gvr: Any, name: str) -> Object:
         self.reads.append(name)
+        self.on_read()
         if name not in self.stored:
             raise NotFound.of(gvr.group, gvr.resource, name)
         return self.stored[name]
@@ -226,3 +232,52 @@ def test_locations_with_a_broken_instance_selector_are_named() -> None:
     world.place("web")
     (named,) = world.observed().result.broken_locations
     assert named.startswith("imw|x: ")
+
+
+def test_a_placement_that_guards_keep_alive_wants_no_destination_any_more() -> None:
+    world = World()
+    world.place("web")
+    world.targets("a")
+    world.slice("web", "web")
+    obj = world.placements.get(key_of(building.placement("web")))
+    assert obj is not None
+    ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": [GUARD_FINALIZER]}
+    world.placements.put(key_of(obj), {**obj, "metadata": {**obj["metadata"], **ending}})
+    found = world.observed()
+    assert found.destinations == ()
+    assert set(found.slices) == {"web"}, "all that it has departs"
+    assert found.result.generation == 4
+
+
+def test_a_placement_that_goes_while_slices_are_read_is_gone() -> None:
+    world = World()
+    world.place("web", strategy={"numberOfLocations": 1})
+    world.slice("web", "web")
+    world.on_read = lambda: world.placements.remove(key_of(building.placement("web")))
+    assert world.observe() == Gone(edge_placement_ref("wmw", "web"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "consent", "destinations"),
+    [
+        ("Enforce", Consent(1, 0, 0, ("root:imw/eu",)), 0),
+        ("Observe", Consent(0, 0, 1, ("root:imw/eu",)), 1),
+    ],
+)
+def test_what_grants_say_is_found_with_who_says_it(
+    mode: str, consent: Consent, destinations: int
+) -> None:
+    world = World()
+    world.place("web")
+    world.targets("a")
+    world.table.put_workspace("imw", {}, workspace_ref("root", "imw"))
+    grant = building.grant("eu", mode=mode, paths=["root:other"], selector={})
+    world.table.put_grant(grant_of(grant))
+    found = world.observed()
+    assert found.result.consent == consent
+    assert len(found.destinations) == destinations
+    elsewhere = building.placement("elsewhere", {"matchLabels": {"no": "where"}})
+    elsewhere["metadata"] |= {"uid": "u", "generation": 1}
+    world.placements.put(key_of(elsewhere), elsewhere)
+    world.table.put_placement(placement_of(elsewhere))
+    assert world.observed("elsewhere").result.consent is None, "no grant is about its Locations"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+from pyroaring import BitMap
+
 from skerry.api.edge import SliceOwner, edge_placement_ref, location_ref
 from skerry.controllers.edge_scheduler.consent import ConsentState
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.observed import NO_CAUSE, Cause, Gathered, Observed, Result
 from skerry.controllers.edge_scheduler.placement_cache import Causes, PlacementCache
-from skerry.logic.fleet.placement.destination import DestinationTable
+from skerry.logic.fleet.placement.destination import Chosen, DestinationTable
+from skerry.logic.fleet.placement.records import Destination
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
@@ -75,3 +79,15 @@ def test_who_begins_to_lead_knows_of_no_choice_and_of_no_event_that_changed_anyt
     assert found.chosen(P) is None
     assert found.causes.of(P) == Gathered((FIRST._replace(initial=True),), 1)
     assert found.result(P) == Result(1), "what a status says until it is found anew"
+
+
+@pytest.mark.parametrize(("refused", "known"), [([1], True), ([], False)])
+def test_what_runs_is_kept_in_mind_while_some_location_refuses_the_placement(
+    refused: list[int], known: bool
+) -> None:
+    found = empty()
+    found.running.note(P, (Destination("imw", "a", "t", "u"),))
+    chosen = Chosen(BitMap([1]), [1], "", BitMap(refused))
+    refusing = tuple(location_ref("imw", "a") for _ in refused)
+    found.found(Observed(P, OWNER, Result(1), found=chosen, refused=refusing))
+    assert found.running.knows(P) is known

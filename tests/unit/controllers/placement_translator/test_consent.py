@@ -186,3 +186,44 @@ def test_locations_being_deleted_are_not_followed() -> None:
     places.sync_target_changed(None, _target())
     places.grant_changed(None, _grant())
     assert places.rules("one", FLORIN, A) == ()
+
+
+def _enforced() -> World:
+    """A page that goes to florin, whose workspace is enforced though it has no grant."""
+    world = World()
+    world.put(NAMESPACES, cluster_object("one", "n", labels={"go": "yes"}))
+    world.put(CONFIG_MAPS, cluster_object("one", "x", "n", data={"k": "1"}))
+    go = {"matchLabels": {"go": "yes"}}
+    world.slice(world.place("one", "p", namespaceSelector=go), (A, "florin"))
+    world.locations[FLORIN] = _location()
+    world.handlers.location_changed(None, _location())
+    consent = cluster_object("imw", LOCATION_CONSENT_NAME)
+    world.handlers.consent_changed(None, {**consent, "mode": "Enforce"})
+    world.handlers.granted_workspace_changed(None, _workspace("one", "bank"))
+    world.handlers.sync_target_changed(None, _target())
+    return world
+
+
+def test_a_consent_that_enforces_refuses_without_any_grant() -> None:
+    world = _enforced()
+    assert world.grants_followed == 1
+    assert world.reconcile() == [], "a grant may be on its way"
+    world.handlers.grants_read()
+    world.reconcile()
+    assert "x" not in {item.name for item in world.copies(A)}
+    world.handlers.grant_changed(None, _grant(workspaces={"paths": ["root:bank"]}))
+    world.reconcile()
+    assert "x" in {item.name for item in world.copies(A)}
+
+
+def test_who_refuses_is_reported_anew_when_another_does() -> None:
+    world = _enforced()
+    world.handlers.grants_read()
+    world.reconcile()
+    before = list(world.reports)
+    other = _grant(workspaces={"paths": ["root:other"]})
+    world.handlers.grant_changed(None, other)
+    world.reconcile()
+    assert "x" not in {item.name for item in world.copies(A)}
+    assert world.queue == set()
+    assert world.reports[: len(before)] == before

@@ -23,7 +23,7 @@ from skerry.controllers.summarizer.watches import Parked
 from skerry.kit.ids import SeededIds
 from skerry.logic.fleet.summary.freshness import lapsed
 from skerry.logic.fleet.summary.gathered import Gathered
-from skerry.logic.machinery.plan import Create, Patch, Update
+from skerry.logic.machinery.plan import Announcement, Create, Patch, Update
 from skerry.runtime.client import Client
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.events import EventRecorder
@@ -230,3 +230,34 @@ async def test_what_a_workspace_does_not_take_is_not_sent_again_before_something
     assert workspace.writes == 1
     await executor.execute(decide_source(source("8"), NOW))
     assert workspace.writes == 2
+
+
+class Announced(EventRecorder):
+    """Keeps what is announced, in place of writing it."""
+
+    def __init__(self, client: Client, component: str) -> None:
+        super().__init__(client, component)
+        self.announced: list[str] = []
+
+    def announce(self, announcement: Announcement) -> None:
+        self.announced.append(f"{announcement.type} {announcement.reason}")
+
+
+async def test_a_status_that_is_refused_is_announced_to_the_owner_of_the_object() -> None:
+    client, ids = Client(Refusing(422)), SeededIds(1)
+    recorder = Announced(client, "summarizer")
+    hub = ControllerContext(client, InformerFactory(client, ids=ids), ids, recorder=recorder)
+    executor = SourceExecutor(hub, client, "summarizer")
+    for _ in range(2):
+        await executor.execute(decide_source(source(), NOW))
+    assert recorder.announced == ["Warning StatusRefused"], "once, as it is written once"
+
+
+async def test_a_copy_that_went_meanwhile_has_no_status_to_return() -> None:
+    world = World(**SINGLETON)
+    world.report({"replicas": 2})
+    world.source({})
+    path = next(path for path in world.hub.objects if path.startswith("/clusters/mb-a/"))
+    del world.hub.objects[path]
+
+    assert await world.sources.observe(WEB_SOURCE) is None

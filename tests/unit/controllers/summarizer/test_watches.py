@@ -26,6 +26,7 @@ from skerry.controllers.summarizer.watches import (
     defined_kind,
 )
 from skerry.logic.fleet.tables.completeness import Scope
+from skerry.runtime.client import Selection
 from skerry.runtime.index import Index, key_of
 from tests.kit.chain.summarizer_inputs import Hub
 
@@ -289,3 +290,28 @@ def test_the_first_version_that_is_served_is_the_one_that_is_watched() -> None:
 
 def test_a_cluster_in_a_queue_is_shown_by_its_name() -> None:
     assert str(WMW) == "wmw"
+
+
+async def test_objects_seen_before_are_listed_once_more_page_by_page() -> None:
+    watched = Watched()
+    await stop(await watched.read())
+    pages = [[thing("wmw", "a"), thing("wmw", "b")], [thing("other", "c")]]
+
+    def serve(number: int) -> None:
+        more = {"continue": "next"} if number + 1 < len(pages) else {}
+        listed = {"kind": "DeploymentList", "metadata": more, "items": pages[number]}
+        watched.hub.objects["/clusters/*/apis/apps/v1/deployments"] = listed
+
+    serve(0)
+    found: list[list[str]] = []
+    async for kind, items in watched.watches.reread(DEPLOYMENTS, Selection()):
+        assert kind.group_resource == DEPLOYMENTS
+        found.append([each["metadata"]["name"] for each in items])
+        serve(min(len(found), 1))
+    assert found == [["a", "b"], ["c"]]
+
+
+async def test_nothing_is_listed_of_a_kind_that_nobody_watches() -> None:
+    watched = Watched()
+    await stop(await watched.read())
+    assert [each async for each in watched.watches.reread(WIDGETS, Selection())] == []
