@@ -158,19 +158,19 @@ class Resource:
     since: int | None = None
     # Where the rules come from, for work in another process; None: they are known here only.
     family: Family | None = None
-    # The group and the resource segment of the store key: worked out once, needed by every request.
+    # Worked out once, and needed by every request: whether there is a status subresource, and the
+    # group and the resource segment of the store key.
+    has_status: bool = field(init=False, repr=False, compare=False)
     stored_group: str = field(init=False, repr=False, compare=False)
     storage_resource: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         info, group = self.info, self.storage_group
         resource = f"{info.resource}:{self.identity}" if self.identity else info.resource
+        has_status = any(sub.name == "status" for sub in info.subresources)
+        object.__setattr__(self, "has_status", has_status)
         object.__setattr__(self, "stored_group", info.group if group is None else group)
         object.__setattr__(self, "storage_resource", resource)
-
-    @property
-    def has_status(self) -> bool:
-        return any(sub.name == "status" for sub in self.info.subresources)
 
 
 # Adds to a type what its schema cannot say: warnings, further validation.
