@@ -17,8 +17,19 @@ class Reference(NamedTuple):
     name: str
 
 
-# Volumes that name a Secret in ``secretRef``.
-_WITH_SECRET = ("cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos")
+# Which resource a kind of volume names, and where.
+_IN_VOLUME: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "secret": ("secrets", ("secretName",)),
+    "azureFile": ("secrets", ("secretName",)),
+    "configMap": ("configmaps", ("name",)),
+    "persistentVolumeClaim": ("persistentvolumeclaims", ("claimName",)),
+    "csi": ("secrets", ("nodePublishSecretRef", "name")),
+    **dict.fromkeys(
+        ("cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"),
+        ("secrets", ("secretRef", "name")),
+    ),
+}
+_PROJECTED = {"secret": "secrets", "configMap": "configmaps"}
 
 
 def references(pod: Object) -> frozenset[Reference]:
@@ -49,19 +60,26 @@ def _of_container(container: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _of_volume(pod: str, volume: Mapping[str, Any]) -> Iterator[Reference]:
-    yield Reference("secrets", _name(volume, "secret", "secretName"))
-    yield Reference("secrets", _name(volume, "azureFile", "secretName"))
-    yield Reference("configmaps", _name(volume, "configMap"))
-    yield Reference("persistentvolumeclaims", _name(volume, "persistentVolumeClaim", "claimName"))
-    if "ephemeral" in volume:
-        yield Reference("persistentvolumeclaims", f"{pod}-{volume['name']}")
-    for kind in _WITH_SECRET:
-        yield Reference("secrets", _name(volume.get(kind) or {}, "secretRef"))
-    yield Reference("secrets", _name(volume.get("csi") or {}, "nodePublishSecretRef"))
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        yield Reference("secrets", _name(source, "secret"))
-        yield Reference("configmaps", _name(source, "configMap"))
+    # Every pod has a volume or more: only what is in one is looked at.
+    for kind, source in volume.items():
+        named = _IN_VOLUME.get(kind)
+        if named is not None:
+            resource, path = named
+            yield Reference(resource, _at(source, path))
+        elif kind == "ephemeral":
+            yield Reference("persistentvolumeclaims", f"{pod}-{volume['name']}")
+        elif kind == "projected":
+            for each in (source or {}).get("sources") or ():
+                for member in _PROJECTED.keys() & each.keys():
+                    yield Reference(_PROJECTED[member], _name(each, member))
 
 
-def _name(source: Mapping[str, Any], field: str, member: str = "name") -> str:
-    return str((source.get(field) or {}).get(member) or "")
+def _at(source: Mapping[str, Any] | None, path: tuple[str, ...]) -> str:
+    *above, last = path
+    for member in above:
+        source = (source or {}).get(member)
+    return str((source or {}).get(last) or "")
+
+
+def _name(source: Mapping[str, Any], field: str) -> str:
+    return _at(source.get(field), ("name",))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from skerry.logic.machinery.pod_references import Reference, references
 
 
@@ -40,3 +42,26 @@ def test_all_that_a_pod_names_is_found_once() -> None:
         Reference("persistentvolumeclaims", "p-d"),
     }
     assert references({"metadata": {"name": "p"}, "spec": {"containers": []}}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        *({kind: {"secretRef": {"name": "s"}}} for kind in
+          ("cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos")),
+        {"secret": {"secretName": "s"}},
+        {"azureFile": {"secretName": "s"}},
+        {"csi": {"nodePublishSecretRef": {"name": "s"}}},
+        {"projected": {"sources": [{"downwardAPI": {}}, {"secret": {"name": "s"}}]}},
+    ],
+)  # fmt: skip
+def test_every_volume_that_needs_a_secret_names_it(volume: dict[str, object]) -> None:
+    found = references({"metadata": {"name": "p"}, "spec": {"volumes": [{"name": "v", **volume}]}})
+    assert found == {Reference("secrets", "s")}
+
+
+@pytest.mark.parametrize("kind", ["secret", "cephfs", "csi", "projected", "configMap", "hostPath"])
+@pytest.mark.parametrize("source", [None, {}, {"secretRef": None, "nodePublishSecretRef": None}])
+def test_a_volume_that_names_nothing_needs_nothing(kind: str, source: object) -> None:
+    pod = {"metadata": {"name": "p"}, "spec": {"volumes": [{"name": "v", kind: source}]}}
+    assert references(pod) == frozenset()
