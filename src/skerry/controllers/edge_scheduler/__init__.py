@@ -31,7 +31,7 @@ answers with the placements touched; those are the keys.
 * ``logging_executor``: carries plans out, receivers before givers.
 * ``placement_cache``: what is kept from one reconcile to the next; ``running``: the part that
   holds need.
-* ``controller``: wiring.
+* ``status_pace``: statuses after the slices. ``controller``: wiring.
 
 A placement without guards and without Rollout passes through ``decide`` alone. With them its plan
 grows at the front: first the finalizer of guards, then the record of the decision, then what lets

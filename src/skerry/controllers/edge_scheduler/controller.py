@@ -1,10 +1,22 @@
-"""Wiring: four loops over one index, built in the order in which parts depend on each other."""
+"""Wiring: four loops over one index, built in the order in which parts depend on each other.
+
+The index comes first, since all loops read it and the handlers alone write it. Then whatever the
+observers ask beside it: the slices with our own writes on top, the cache of what was found. Then
+handlers, which enqueue; then the loops, which begin to read only when they run.
+
+The loops share the index and the cache without any lock. All of it happens on one event loop, and
+an observer that must not see two moments waits for nothing between its first and its last look.
+
+Which informers there are depends on what the edge export offers. Before LocationGrants existed
+there were none, so a hub of that version has open Locations, and no loop for its reports. Workspace
+objects are followed from the first placement on that asks for them, since a hub has many of them:
+until they are read, whoever depends on their labels waits, for what is not known is not absent.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -55,6 +67,7 @@ from skerry.controllers.edge_scheduler.rollouts import (
     revision_owners,
 )
 from skerry.controllers.edge_scheduler.status import ObservedStatus, StatusObserver, decide_status
+from skerry.controllers.edge_scheduler.status_pace import StatusPace
 from skerry.kit.log import Logger
 from skerry.logic.fleet.guards.freeze import CONTENT, Frozen
 from skerry.logic.fleet.history.reasons import why_joined, why_left
@@ -82,10 +95,6 @@ from skerry.scheduler.placement import location_chooser
 # Writes in flight: enough to keep a hub of two cores busy from afar, few enough to be fair.
 WORKERS = 16
 _STATUS_WORKERS = 4
-# Slices are what others wait for: the status follows when a burst of changes has passed, a little
-# later so that it is written once, and at the latest when a person begins to wonder.
-_STATUS_AFTER_SECONDS = 0.2
-_STATUS_LATEST_SECONDS = 10.0
 # Reports of inventory workspaces gather what a burst of changes does to them.
 _CONSENT_WORKERS = 2
 _CONSENT_AFTER_SECONDS = 0.1
@@ -154,18 +163,14 @@ class EdgeScheduler:
         self.index = DestinationTable(location_chooser)
         self.queue: WorkQueue[ObjectRef] = edge.queue(NAME)
         self.status_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-status")
+        self._statuses = StatusPace(self.queue, self.status_queue, edge.client.clock)
         self.consent_queue: WorkQueue[InventoryKey] = edge.queue(f"{NAME}-consent")
         self.guard_queue: WorkQueue[ObjectRef] = edge.queue(f"{NAME}-guards")
         self._consent = ConsentState(self.index, self._enqueue_consent)
-        self._guards = GuardReports(
-            GuardState(self.index, edge.client.clock.now, views.provider, floor=floor),
-            self._enqueue_guard,
-        )
+        guards_now = GuardState(self.index, edge.client.clock.now, views.provider, floor=floor)
+        self._guards = GuardReports(guards_now, self._enqueue_guard)
         self._workspaces: Informer | None = None
         self._workspaces_asked_for = asyncio.Event()
-        # Placements whose status is to be reconciled, in order.
-        self._status_due: dict[ObjectRef, None] = {}
-        self._any_status_due = asyncio.Event()
         members = Members()
         placements, slices = edge.factory.informer(EDGE_PLACEMENTS), self._slices_informer(members)
         self._history = self._history_writer(members, slices)
@@ -188,21 +193,17 @@ class EdgeScheduler:
             self._recording if self._history is not None else None,
         )
         grants, guards = self._grants(), self._guards_informer()
-        optional = [*(grants or ()), *([guards] if guards is not None else ())]
-        optional += [each for each in rollouts or () if each is not None]
         if self._cache.rollouts is not None:
             self._cache.rollouts.changed(self._handlers.rollout_changed)
-        informers = [*optional, *self._inventory(), slices, placements]
+        optional = [*(grants or ()), guards, *(rollouts or ())]
+        informers = [each for each in optional if each is not None]
+        informers += [*self._inventory(), slices, placements]
         self._informers = informers
         slices.add_handler(self._handlers.slice_changed)
         placements.add_handler(self._handlers.placement_changed)
         self._slices = self._slice_loop(overlay, informers, workers, max_destinations, floor=floor)
         self._status = self._status_loop(informers)
-        self._reports: list[Controller[Any, Any]] = []
-        if grants is not None:
-            self._reports.append(self._consent_loop(*grants, informers))
-        if guards is not None:
-            self._reports.append(self._guard_loop(guards, placements, informers))
+        self._reports = self._report_loops(grants, guards, placements, informers)
 
     def _event_handlers(self, overlay: InformerOverlay) -> EventHandlers:
         return EventHandlers(
@@ -210,7 +211,7 @@ class EdgeScheduler:
             overlay.take_echo,
             self._cache.causes,
             self.queue.add,
-            self._enqueue_status,
+            self._statuses.enqueue,
             self._follow_workspaces,
             self._consent.enqueue,
             self._guards,
@@ -248,14 +249,32 @@ class EdgeScheduler:
     def _status_loop(self, informers: list[Informer]) -> Controller[ObjectRef, ObservedStatus]:
         edge = self._views.edge
         clock = edge.client.clock
+        observer = StatusObserver(
+            self._observer.placement, self._cache.result, self._statuses.wait_quiet
+        )
         reconciler = Reconciler(
-            StatusObserver(self._observer.placement, self._cache.result, self._quiet).observe,
+            observer.observe,
             lambda observed: decide_status(observed, clock.now()),
             edge.executor(NAME),
         )
         return edge.controller(
             f"{NAME}-status", reconciler, self.status_queue, informers, _STATUS_WORKERS
         )
+
+    def _report_loops(
+        self,
+        grants: tuple[Informer, Informer] | None,
+        guards: Informer | None,
+        placements: Informer,
+        informers: list[Informer],
+    ) -> list[Controller[Any, Any]]:
+        """Return the loops of reports, of what the edge export offers."""
+        found: list[Controller[Any, Any]] = []
+        if grants is not None:
+            found.append(self._consent_loop(*grants, informers))
+        if guards is not None:
+            found.append(self._guard_loop(guards, placements, informers))
+        return found
 
     def _consent_loop(
         self, grants: Informer, consents: Informer, informers: list[Informer]
@@ -424,7 +443,7 @@ class EdgeScheduler:
             if self._views.edge.recorder is not None:
                 tasks.create_task(self._views.edge.recorder.run())
             tasks.create_task(self._enqueue_when_workspaces_are_known())
-            tasks.create_task(self._enqueue_statuses())
+            tasks.create_task(self._statuses.run())
 
     async def _enqueue_when_workspaces_are_known(self) -> None:
         await self._workspaces_asked_for.wait()
@@ -466,23 +485,7 @@ class EdgeScheduler:
     def _reconciling(self, ref: ObjectRef) -> None:
         if self._print_line is not None:
             self._print_line(f"reconciling EdgePlacement {ref.name} in Workspace {ref.cluster}")
-        self._enqueue_status(ref)
-
-    def _enqueue_status(self, ref: ObjectRef) -> None:
-        self._status_due[ref] = None
-        self._any_status_due.set()
-
-    async def _enqueue_statuses(self) -> None:
-        """Enqueue statuses while the slices are quiet, or when they never are."""
-        sleep = self._views.edge.client.clock.sleep
-        while True:
-            await self._any_status_due.wait()
-            await sleep(_STATUS_AFTER_SECONDS)
-            await self._quiet()
-            self._any_status_due.clear()
-            for ref in self._status_due:
-                self.status_queue.add(ref)
-            self._status_due.clear()
+        self._statuses.enqueue(ref)
 
     def _follow_workspaces(self) -> None:
         """Watch Workspaces from the first placement on that asks for their labels."""
@@ -492,9 +495,3 @@ class EdgeScheduler:
             )
             self._workspaces.add_handler(self._handlers.workspace_changed)
             self._workspaces_asked_for.set()
-
-    async def _quiet(self) -> None:
-        """Wait until no slice is to be written, but not for ever."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_STATUS_LATEST_SECONDS):
-                await self.queue.wait_idle()

@@ -15,7 +15,8 @@ their mailboxes. ``observe`` evaluates the rows of one mailbox, ``decide`` turns
 placements, ``held`` the report on what grants (``consent``) do not cover, and ``guards`` keeps
 copies that too many would go with. ``inputs`` has the informers, ``marking`` says which rows a
 change touches, ``records`` what handlers read of an object; ``paths`` and ``contents`` read what
-rows wait for. ``controller`` wires it, ``settings`` is what can be chosen.
+rows wait for, ``startup`` what everything waits for. ``controller`` wires it, ``settings`` is what
+can be chosen.
 
 ``object_history`` records what is withheld, and what is sent in another form without a Rollout.
 For placements with one, ``activity`` knows how busy what they send is, ``cutting`` fixes it

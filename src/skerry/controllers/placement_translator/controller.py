@@ -1,4 +1,23 @@
-"""Wiring: informers feed the tables, ``difference`` enqueues mailboxes, one loop writes to them."""
+"""Wiring: informers feed the tables, ``difference`` enqueues mailboxes, one loop writes to them.
+
+Parts are built in the order in which they depend on each other: queues, the tables whose rows
+enqueue, the handlers that write them, the loops that read them. Where two need each other the later
+one is given to the earlier as a function, called only once there are events: a row that waits for a
+watch has the handlers follow it, and what it shows comes back to the same handlers.
+
+All loops share the tables without a lock, on one event loop. An observer reads the rows of a
+mailbox, waits for the server, and compares numbers afterwards: a row that was marked again
+meanwhile is evaluated again (``fleet.translation.dirty``). The one lock there is keeps a sweep and
+a cut apart, because a cut writes contents before it writes the revision that names them, and to a
+sweep in between they would be nobody's.
+
+Of one informer the handlers run in the order of ``_listen``. Guards hear of a placement first, so
+that what they hold is known when its rows are marked.
+
+What an export does not offer has no loop: without Rollouts every destination has what its workspace
+has now, without LocationConsents nothing is held object by object. Such hubs are of an earlier
+version, and behave as that one did.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +29,6 @@ from skerry.api.edge import (
     SYNCER_CONFIG_NAME,
     Mailbox,
 )
-from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName, ObjectRef
@@ -48,7 +66,8 @@ from skerry.controllers.placement_translator.object_history import (
 )
 from skerry.controllers.placement_translator.observe import Observer
 from skerry.controllers.placement_translator.paths import WorkspacePaths
-from skerry.controllers.placement_translator.settings import TranslatorSettings, copies_are_inert
+from skerry.controllers.placement_translator.settings import TranslatorSettings
+from skerry.controllers.placement_translator.startup import Startup, sweep_when_read
 from skerry.controllers.placement_translator.status import (
     PlacementProblems,
     StatusObserver,
@@ -67,18 +86,14 @@ from skerry.logic.fleet.translation.difference import Accepted, Difference
 from skerry.logic.fleet.translation.dirty import CONFIG, DirtyRows
 from skerry.logic.fleet.translation.route import Route
 from skerry.logic.fleet.translation.sources import WatchKey
-from skerry.logic.fleet.translation.types import common_types
 from skerry.logic.fleet.translation.workspaces import CONTENT, PATH, Mailboxes, Scope, Workspaces
 from skerry.logic.machinery.workspaces.names import SYSTEM_ADMIN
-from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import EVERYWHERE, Client, cluster_of
 from skerry.runtime.controller import Controller, Reconciler
-from skerry.runtime.discovery import discover
 from skerry.runtime.events import EventRecorder
 from skerry.runtime.execute import Announce, Executor
 from skerry.runtime.index import Key
 from skerry.runtime.informer import Informer
-from skerry.runtime.transport import TransportError
 from skerry.runtime.workqueue import WorkQueue
 
 _STATUS_WORKERS = 4
@@ -114,9 +129,6 @@ class PlacementTranslator:
         self.problems = PlacementProblems(self._problems_changed)
         self.activities = Activities(context.client.clock.monotonic, self.cut_queue.add_after)
         self._watches = WatchSet()
-        # What grants depend on, from the first of them on.
-        self._depended_on: list[Informer] = []
-        self._grants_found = asyncio.Event()
         self._handlers = EventHandlers(
             self.tables,
             self._watches,
@@ -142,6 +154,13 @@ class PlacementTranslator:
         self._paths = WorkspacePaths(context.client, context.ids, self._handlers.path_read)
         self._contents = ContentReader(
             views.edge.client, self._handlers.content_read, self.tables.dirty.scopes.is_awaited
+        )
+        self._startup = Startup(
+            context.client.for_cluster(SYSTEM_ADMIN),
+            context.ids,
+            workspaces,
+            self._handlers,
+            inputs.schemas,
         )
         self._listen()
         # A sweep and a cut are never under way at once.
@@ -216,10 +235,9 @@ class PlacementTranslator:
             raise InvariantError("a grant, and no view of what grants depend on")
         workspaces = granting.tenancy.informer(WORKSPACES, transform=lean_workspace, packed=True)
         targets = granting.workload.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
-        self._depended_on = [workspaces, targets]
         workspaces.add_handler(self._handlers.granted_workspace_changed)
         targets.add_handler(self._handlers.sync_target_changed)
-        self._grants_found.set()
+        self._startup.grants_depend_on([workspaces, targets])
 
     def _follow(self, scope: Scope) -> None:
         """Have what rows wait for read, where that does not happen by itself."""
@@ -407,58 +425,13 @@ class PlacementTranslator:
             tasks.create_task(self._inputs.wide.run())
             tasks.create_task(self._feeds.run())
             tasks.create_task(self._paths.run())
-            tasks.create_task(self._learn_hub())
-            tasks.create_task(self._learn_schemas())
+            tasks.create_task(self._startup.run())
             tasks.create_task(self._recorder.run())
             tasks.create_task(self._contents.run())
-            tasks.create_task(self._sweep())
+            if self._sweeper is not None:
+                tasks.create_task(sweep_when_read(self._sweeper, self._inputs.all))
             for loop in self._loops:
                 tasks.create_task(loop.run())
-            tasks.create_task(self._learn_grants())
-
-    # -- what is read once -------------------------------------------------------------------
-
-    async def _learn_hub(self) -> None:
-        """Ask which types every workspace has; until that is known nothing can be decided.
-
-        The system's own cluster binds and defines nothing, so it serves these and no others.
-        """
-        client = self._context.client.for_cluster(SYSTEM_ADMIN)
-        backoff, attempt = Backoff(min_seconds=0.1, max_seconds=30.0), 0
-        while True:
-            try:
-                types = await discover(client)
-                version = await client.version()
-            except (ApiError, TransportError) as error:
-                attempt += 1
-                _log.warning("discovery failed", attempt=attempt, error=error)
-            else:
-                if not types.failed:
-                    break
-                attempt += 1
-                _log.warning("discovery is not complete", attempt=attempt, error=str(types.failed))
-            await client.clock.sleep(backoff.seconds(attempt, self._context.ids))
-        inert = copies_are_inert(version)
-        self.tables.workspaces.learn_hub(common_types(types.resources), copies_are_inert=inert)
-        self._handlers.retype_all()
-
-    async def _learn_schemas(self) -> None:
-        await self._inputs.schemas.wait_synced()
-        self._handlers.retype_all()
-
-    async def _learn_grants(self) -> None:
-        """Take when everything that grants depend on has been read."""
-        await self._grants_found.wait()
-        for informer in self._depended_on:
-            await informer.wait_synced()
-        self._handlers.grants_read()
-
-    async def _sweep(self) -> None:
-        """Sweep revisions when everything that may name them has been read."""
-        if self._sweeper is not None:
-            for informer in self._inputs.all:
-                await informer.wait_synced()
-            await self._sweeper.run()
 
     # -- asking ------------------------------------------------------------------------------
 

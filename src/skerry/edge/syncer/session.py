@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from skerry.api.refs import ObjectRef
@@ -87,9 +88,7 @@ class Session:
         self._edge_factory = InformerFactory(edge, ids=ids, metrics=metrics.runtime)
         trust = Trust(records)
 
-        def queue(name: str) -> WorkQueue[ObjectRef]:
-            return WorkQueue(name, backoff=_BACKOFF, ids=ids, metrics=metrics.runtime)
-
+        queue = partial(WorkQueue[ObjectRef], backoff=_BACKOFF, ids=ids, metrics=metrics.runtime)
         self.state = SyncerState(
             settings=settings,
             hub=hub,
