@@ -171,6 +171,7 @@ class HubServer(ApiServer):
         state.claims_changed = lambda *export: self.dispatcher.expire(view_name(*export))
 
     def _rules(self, parts: Parts) -> tuple[list[Admission], list[Admission]]:
+        # Long, but one list: rules are asked in this order, which has to be seen as a whole.
         state, catalogue, clock, ids = self.state, self._hub_catalogue, parts.clock, parts.ids
         self.initializer = WorkspaceInitializer(
             state,

@@ -61,7 +61,10 @@ def _upsync() -> Raw:
 
 
 def edge_placement() -> Raw:
-    """EdgePlacement: what goes where."""
+    """EdgePlacement: what goes where.
+
+    As long as its schema, which is one expression and reads from top to bottom.
+    """
     non_namespaced = struct(
         {
             "apiGroup": text("API group of the objects; empty for the core group."),
@@ -376,6 +379,7 @@ def customizer() -> Raw:
 
 
 def _summary(kind: str, plural: str, short_name: str, *, namespaced: bool) -> Raw:
+    # As long as its schema, which is one expression and reads from top to bottom.
     reference = struct(
         {
             "group": text("API group of the object."),
