@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -111,3 +112,33 @@ def test_nobody_else_may_read_what_is_placed(tmp_path: Path) -> None:
     asyncio.run(journal.flush())
     journal.close()
     assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("line", [b"not a journal", b"zzzzzzzz [1]", b"1 []", b"00000000 []"])
+async def test_a_line_that_no_journal_wrote_is_damage_and_is_gone_with_the_next_write(
+    tmp_path: Path, line: bytes
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path, offload=inline)
+    journal.put("a", 1)
+    await journal.flush()
+    journal.close()
+    path.write_bytes(line + b"\n" + path.read_bytes())
+    again = Journal(path, offload=inline)
+    assert (again.damaged, contents(again)) == (1, {"a": 1})
+    again.put("b", 2)
+    await again.flush()
+    again.close()
+    assert line not in path.read_bytes()
+    assert contents(Journal(path, offload=inline)) == {"a": 1, "b": 2}
+
+
+async def test_a_journal_is_written_in_a_thread_where_nothing_else_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    journal.put("a", 1)
+    await journal.flush()
+    journal.close()
+    assert contents(Journal(path)) == {"a": 1}

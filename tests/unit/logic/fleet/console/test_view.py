@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from skerry.api.errors import BadRequest
-from skerry.logic.fleet.console.edges import STATES
+from skerry.logic.fleet.console.edges import STATES, EdgeIndex
 from skerry.logic.fleet.console.view import (
+    MAX_GROUPS,
+    MAX_LABELS,
     MAX_TEXT_BYTES,
     Window,
+    cell_at,
+    groups_of,
+    keys_of,
+    map_order,
     parse_window,
     patch,
     sentence,
+    shown_labels,
     text,
 )
+from tests.kit.chain.console_objects import sync_target
 
 CELLS = st.binary(max_size=60).map(lambda raw: base64.b64encode(raw).decode())
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)), max_size=4)
@@ -133,3 +143,61 @@ def test_a_filter_without_a_match_is_not_taken_for_an_empty_fleet() -> None:
     assert sentence(nobody, filtered=True) == "no edge matches"
     some = nobody | {"healthy": 2}
     assert sentence(some, filtered=True) == "all 2 matching edges are healthy"
+
+
+def _fleet(labels: Iterable[Mapping[str, str]]) -> EdgeIndex:
+    """One edge for each of *labels*, in this order by name."""
+    index = EdgeIndex()
+    for number, each in enumerate(labels):
+        index.put_sync_target(sync_target("imw", f"e{number:04}", each))
+    return index
+
+
+def test_beyond_many_groups_the_smallest_are_one_and_stand_before_those_without_the_label() -> None:
+    several = [{"zone": f"z{number:03}"} for number in range(MAX_GROUPS)]
+    few = [{"zone": f"a{number}"} for number in range(5)]
+    index = _fleet([*several, *several, *few, {}, {}])
+    found = groups_of(index, index.present, "zone")
+    assert len(found) == MAX_GROUPS + 2
+    assert [group.value for group in found[:-2]] == sorted(each["zone"] for each in several)
+    others, without = found[-2:]
+    assert (others.value, len(others.members)) == ("…", 5)
+    assert (without.value, len(without.members)) == ("", 2)
+    whole = BitMap.union(*(group.members for group in found))
+    assert whole == index.present
+    assert sum(len(group.members) for group in found) == len(whole), "nobody is in two groups"
+
+
+def test_without_a_label_to_group_by_all_are_one_group_and_nobody_is_none() -> None:
+    index = _fleet([{}, {}])
+    [group] = groups_of(index, index.present, "")
+    assert (group.value, len(group.members)) == ("", 2)
+    assert groups_of(index, BitMap(), "") == []
+    assert groups_of(index, BitMap(), "zone") == []
+
+
+def test_a_cell_of_the_map_is_the_edge_at_that_place_and_none_beyond() -> None:
+    index = _fleet([{"zone": "b"}, {"zone": "a"}, {}, {"zone": "a"}])
+    everything = index.present
+    order = [int(number) for number in map_order(index, groups_of(index, everything, "zone"))]
+    assert [cell_at(index, everything, "zone", at) for at in range(4)] == order
+    assert cell_at(index, everything, "zone", 4) is None
+    assert cell_at(index, everything, "zone", -1) is None
+    assert cell_at(index, BitMap(), "zone", 0) is None
+
+
+def test_only_keys_of_edges_that_somebody_may_see_are_offered() -> None:
+    index = _fleet([{"zone": "a"}, {"secret": "x"}])
+    first = index.number_of(("imw", "e0000"))
+    assert first is not None
+    assert keys_of(index, BitMap([first])) == ["zone"]
+    assert keys_of(index, index.present) == ["secret", "zone"]
+    assert keys_of(index, BitMap()) == []
+
+
+def test_labels_are_shown_in_order_each_bounded_and_not_without_end() -> None:
+    labels = {f"k{number:03}": "x" * 1000 for number in range(2 * MAX_LABELS)}
+    shown = shown_labels(labels)
+    assert list(shown) == sorted(labels)[:MAX_LABELS]
+    assert all(len(value.encode()) <= MAX_TEXT_BYTES for value in shown.values())
+    assert shown_labels({"b": "1", "a": "two\nlines"}) == {"a": "two lines", "b": "1"}

@@ -305,3 +305,20 @@ def test_nothing_of_a_kind_is_kept_once_it_is_forgotten() -> None:
     assert tables
     tables.forget_kind(ITEMS[0].group_resource)
     assert not tables
+
+
+def test_a_query_holds_as_much_as_it_has_rows() -> None:
+    tables = QueryTables(lambda _: None)
+    ref = query(0, "shop")
+    tables.start(ref, "shop", PLANS[0], Evaluator(PLANS[0], POSITIONS))
+    assert tables.memory_of(ref) == 0
+    apply(tables, ("selected", PLACEMENTS[0], ITEMS[0], True))
+    sizes = []
+    for uid in ("u1", "u2"):
+        apply(tables, ("destination", PLACEMENTS[0], uid, LOCATIONS[0]))
+        apply(tables, ("copy", ITEMS[0], uid, copy_of({"n": 7})))
+        sizes.append(tables.memory_of(ref))
+    assert sizes[1] == 2 * sizes[0] > 0
+    tables.stop(ref)
+    tables.stop(ref)
+    assert ref not in tables
