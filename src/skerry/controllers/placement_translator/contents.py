@@ -41,7 +41,8 @@ class ContentReader:
         self._take = take
         self._is_awaited = is_awaited
         self._wanted: dict[Scope, None] = {}
-        self._later: set[Scope] = set()
+        # Being read, or to be read again in a while.
+        self._later: dict[Scope, None] = {}
         self._changed = asyncio.Event()
 
     def read(self, scope: Scope) -> None:
@@ -52,6 +53,8 @@ class ContentReader:
 
     async def run(self) -> None:
         """Read what is wanted until cancelled."""
+        # Whoever was at work on these was stopped; rows may have waited for them all the while.
+        self._wanted.update((scope, None) for scope in self._later if self._is_awaited(scope))
         self._later.clear()
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
         async with asyncio.TaskGroup() as tasks:
@@ -78,7 +81,7 @@ class ContentReader:
                 item = ObjectRef("", *identity)
                 record = content_record(cluster, item, name, found.get("content") or {})
         if record is not None:
-            self._later.discard(scope)
+            self._later.pop(scope, None)
             self._take(scope, record)
             return
         self._take(scope, None)
@@ -86,6 +89,6 @@ class ContentReader:
 
     async def _again(self, scope: Scope, seconds: float) -> None:
         await self._client.clock.sleep(seconds)
-        self._later.discard(scope)
+        self._later.pop(scope, None)
         if self._is_awaited(scope):
             self.read(scope)

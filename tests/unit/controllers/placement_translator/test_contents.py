@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 import orjson
+import pytest
 
 from skerry.api.refs import ObjectRef
 from skerry.controllers.placement_translator.contents import ContentReader
@@ -86,3 +87,27 @@ async def test_one_that_is_missing_is_looked_for_while_rows_wait_for_it() -> Non
 async def test_no_answer_is_no_absence() -> None:
     [record] = await _taken(Hub(1, failures=2), 10)
     assert record is not None
+
+
+@virtual
+@pytest.mark.parametrize("awaited", [True, False])
+@pytest.mark.parametrize("seconds", [0, 0.5])
+async def test_who_leads_again_reads_what_rows_have_waited_for_all_the_while(
+    seconds: float, awaited: bool
+) -> None:
+    """Whether the read was under way or to be tried again when its reader was stopped."""
+    hub, found = Hub(1, failures=1), []
+    reader = ContentReader(
+        Client(hub, clock=LoopClock()), lambda _, record: found.append(record), lambda _: awaited
+    )
+    reader.read(SCOPE)
+    running = asyncio.create_task(reader.run())
+    await asyncio.sleep(seconds)
+    running.cancel()
+    await asyncio.sleep(5)
+    reader.read(SCOPE)
+    assert not found
+    running = asyncio.create_task(reader.run())
+    await asyncio.sleep(5)
+    running.cancel()
+    assert len(found) == awaited
