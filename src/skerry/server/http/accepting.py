@@ -6,6 +6,10 @@ way at a time and no more, and so many connections of one address may be without
 Whoever does not fit waits, or, beyond their address's share, is closed before anything is spent on
 them.
 
+How many handshakes may be under way depends on how long turns of the loop are (``Pace``). Those of
+peers nearby all go on at the same turn, and whoever wants anything else, which takes some turns
+even of those who want little, waits for all of them; those of peers far away seldom meet.
+
 When more come than can be served, as all edges of a hub that was away, the one who came last is
 the first to be served. Somebody has to wait long, whatever the order: in order of arrival it would
 be everybody, people and controllers among them; so it is those who had to wait already. A client
@@ -21,6 +25,7 @@ import errno
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
@@ -33,6 +38,11 @@ log = Logger("http")
 _AT_A_TURN = 4
 # Connections taken at one turn of the loop: a millisecond.
 _TAKEN_AT_A_TURN = 64
+# Somebody's first request takes five turns of the loop, connecting included: 50 ms of these.
+_LONG_TURN_SECONDS = 0.01
+# Under way however long turns are. Nearby they take five milliseconds of each turn together, and
+# others make turns longer; far away they are some dozens a second.
+_MIN_HANDSHAKES = 12
 # Errors of one connection, not of the listening socket.
 _PASSING = frozenset((errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR))
 # Without descriptors there is nothing to do but wait for some to be closed.
@@ -98,6 +108,26 @@ class Bodies:
             self._held.pop(sender, None)
 
 
+class Pace:
+    """How many handshakes may be under way: fewer when turns of the loop are long.
+
+    What counts is the processor's time. A process that waits for a core has long turns by the
+    clock, and fewer handshakes would not make them shorter.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._min = min(limit, _MIN_HANDSHAKES)
+        self.allowed = limit
+
+    def note(self, seconds: float) -> None:
+        """Take note that a turn took *seconds*."""
+        if seconds > _LONG_TURN_SECONDS:
+            self.allowed = max(self._min, self.allowed * 3 // 4)
+        elif self.allowed < self._limit:
+            self.allowed += 1
+
+
 class Host(Protocol):
     """What taking connections in needs of the server."""
 
@@ -115,8 +145,12 @@ class Acceptor:
         sockets: list[socket.socket],
         tls: ssl.SSLContext | None,
         connect: Callable[[], asyncio.BaseProtocol],
+        now: Callable[[], float] = time.thread_time,
     ) -> None:
+        """*now* is the processor's time of the loop."""
         self._host = host
+        self._now = now
+        self._pace = Pace(host.settings.handshakes)
         self._sockets = sockets
         self._tls = tls
         self._connect = connect
@@ -124,6 +158,8 @@ class Acceptor:
         # Connections and their addresses, in order of arrival.
         self._waiting: list[tuple[socket.socket, str]] = []
         self._turn: asyncio.Handle | None = None
+        # Set while a turn of the loop is being measured.
+        self._measuring: asyncio.Handle | None = None
         self._listening = False
         self._retry: asyncio.TimerHandle | None = None
         self._closed = False
@@ -180,12 +216,19 @@ class Acceptor:
     def _serve(self) -> None:
         """Begin some handshakes, and the next ones at another turn of the loop."""
         begun = 0
-        while self._waiting and len(self._handshakes) < self._host.settings.handshakes:
+        if self._handshakes and self._measuring is None:
+            self._measuring = self._host.loop.call_soon(self._measured, self._now())
+        while self._waiting and len(self._handshakes) < self._pace.allowed:
             if begun == _AT_A_TURN:
                 if self._turn is None:
                     self._turn = self._host.loop.call_soon(self._next_turn)
                 return
             begun += self._begin(*self._waiting.pop())
+
+    def _measured(self, began: float) -> None:
+        """End the measurement of a turn; what came of it is for the next handshake to heed."""
+        self._measuring = None
+        self._pace.note(self._now() - began)
 
     def _next_turn(self) -> None:
         self._turn = None
@@ -251,8 +294,9 @@ class Acceptor:
         self._pause()
         if self._retry is not None:
             self._retry.cancel()
-        if self._turn is not None:
-            self._turn.cancel()
+        for turn in (self._turn, self._measuring):
+            if turn is not None:
+                turn.cancel()
         for each in (*self._sockets, *(waiting for waiting, _ in self._waiting)):
             each.close()
         self._waiting.clear()

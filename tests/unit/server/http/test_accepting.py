@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from itertools import count
 from typing import Any
 
 import pytest
 
-from skerry.server.http.accepting import Bodies, Strangers, listening_sockets
+from skerry.server.http.accepting import Acceptor, Bodies, Pace, Strangers, listening_sockets
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import MIB, HttpSettings
@@ -183,6 +184,48 @@ async def test_nothing_is_spent_on_those_who_left_while_they_waited(pki: Pki) ->
     writer.close()
     await server.stop(1)
     assert len(handshakes) == 1
+
+
+def test_fewer_handshakes_are_under_way_where_turns_are_long() -> None:
+    pace = Pace(64)
+    pace.note(0.002)
+    assert pace.allowed == 64
+    for _ in range(20):
+        pace.note(0.05)
+    few = pace.allowed
+    assert 8 <= few <= 16, "some go on however long turns are"
+    for _ in range(64):
+        pace.note(0.002)
+    assert pace.allowed == 64
+    tight = Pace(2)
+    tight.note(0.05)
+    assert tight.allowed == 2
+
+
+@pytest.mark.parametrize(("turn_seconds", "all_begin"), [(0.001, True), (0.03, False)])
+async def test_handshakes_that_make_turns_long_leave_some_to_wait(
+    pki: Pki, turn_seconds: float, all_begin: bool
+) -> None:
+    """The peers say nothing, so that no handshake ends and makes room."""
+    spent = count(0, turn_seconds)
+    async with serving(known) as (server, _):
+        sockets = await listening_sockets("127.0.0.1", 0, 64)
+        acceptor = Acceptor(
+            server, sockets, server_context(pki), asyncio.Protocol, lambda: next(spent)
+        )
+        acceptor.start()
+        port = sockets[0].getsockname()[1]
+        peers = [(await asyncio.open_connection("127.0.0.1", port))[1] for _ in range(50)]
+        await until(lambda: acceptor.handshakes + acceptor.waiting == 50, turn)
+        for _ in range(20):
+            await turn()
+        if all_begin:
+            assert (acceptor.handshakes, acceptor.waiting) == (50, 0)
+        else:
+            assert 12 <= acceptor.handshakes <= 40
+        await acceptor.close()
+        for each in peers:
+            each.close()
 
 
 async def test_large_bodies_that_arrive_slowly_are_held_within_a_limit() -> None:
