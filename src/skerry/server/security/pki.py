@@ -19,6 +19,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,7 +75,13 @@ class Pki:
 
     @property
     def authorities(self) -> tuple[x509.Certificate, ...]:
-        return tuple(x509.load_pem_x509_certificates(self.bundle))
+        return _read(self.bundle)
+
+
+@lru_cache(maxsize=4)
+def _read(bundle: bytes) -> tuple[x509.Certificate, ...]:
+    """Return the authorities in a bundle, which are asked for with each client's certificate."""
+    return tuple(x509.load_pem_x509_certificates(bundle))
 
 
 def server_names(extra: Sequence[str] = ()) -> tuple[str, ...]:

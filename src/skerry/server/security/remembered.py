@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from skerry.kit.clock import Clock
 from skerry.server.user import User
 
-_MAX_REMEMBERED = 20_000
+MAX_REMEMBERED = 20_000
 
 K = TypeVar("K")
 
@@ -36,6 +36,6 @@ class Remembered(Generic[K]):
 
     def put(self, credential: K, user: User, expires: datetime) -> None:
         left = (expires - self._clock.now()).total_seconds()
-        if len(self._users) >= _MAX_REMEMBERED:
+        if len(self._users) >= MAX_REMEMBERED:
             self._users.clear()
         self._users[credential] = (user, self._clock.monotonic() + min(self._seconds, left))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from skerry.api.errors import Unauthorized
@@ -72,6 +73,36 @@ def test_what_is_remembered_ends_with_the_certificate(clock: HandClock, ca: Cred
     clock.advance(timedelta(days=365).total_seconds() - 10)
     assert accepted.user(shown)
     clock.advance(20)
+    with pytest.raises(Unauthorized):
+        accepted.user(shown)
+
+
+def test_who_signed_a_certificate_is_found_out_once(clock: HandClock, ca: Credential) -> None:
+    checked: list[x509.Certificate] = []
+
+    def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+        checked.append(authority)
+        return certificate.issuer == authority.subject
+
+    trusted, revoked = [new_ca("other", clock).x509, ca.x509], set[int]()
+    accepted = ClientCertificates(
+        clock, authorities=lambda: trusted, revoked=revoked, issued_by=issued_by
+    )
+    shown = der(ca, clock)
+    for _ in range(3):
+        assert accepted.user(shown)
+        clock.advance(61)
+    assert checked == trusted, "neither is asked again"
+    accepted.forget()
+    assert accepted.user(shown)
+    assert checked == [*trusted, *trusted]
+
+    clock.advance(61)
+    authority = trusted.pop()
+    with pytest.raises(Unauthorized):
+        accepted.user(shown)
+    trusted.append(authority)
+    revoked.add(x509.load_der_x509_certificate(shown).serial_number)
     with pytest.raises(Unauthorized):
         accepted.user(shown)
 

@@ -41,7 +41,7 @@ async def test_it_is_bounded_and_starts_over_when_full() -> None:
     clock = LoopClock()
     users: Remembered[int] = Remembered(clock, 10)
     later = clock.now() + timedelta(hours=1)
-    for number in range(remembered._MAX_REMEMBERED):
+    for number in range(remembered.MAX_REMEMBERED):
         users.put(number, ADA, later)
     assert users.get(0) is ADA
     users.put(-1, ADA, later)
