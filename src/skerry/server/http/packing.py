@@ -1,8 +1,8 @@
 """A stream packed with gzip as it goes: whatever was written can be read at once.
 
 Each write ends with a sync flush. A packer costs some 64 KB while it remembers what went before,
-so ``rest`` ends the gzip member and lets go of it; the next write begins another member, which
-every reader of gzip takes for the same stream.
+so ``rest`` and ``write_last`` end the gzip member and let go of it; the next write begins another
+member, which every reader of gzip takes for the same stream.
 """
 
 from __future__ import annotations
@@ -27,10 +27,18 @@ class PackedSender:
         self._packer: Any = None
 
     def write(self, chunk: bytes) -> None:
+        self._write(chunk, zlib.Z_SYNC_FLUSH)
+
+    def write_last(self, chunk: bytes) -> None:
+        """Write what nothing is expected to follow for a while, and rest."""
+        self._write(chunk, zlib.Z_FINISH)
+        self._packer = None
+
+    def _write(self, chunk: bytes, ending: int) -> None:
         if self._packer is None:
             self._packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WBITS, _MEMORY_LEVEL)
         packed = self._packer.compress(chunk)
-        self._inner.write(packed + self._packer.flush(zlib.Z_SYNC_FLUSH))
+        self._inner.write(packed + self._packer.flush(ending))
 
     def rest(self) -> None:
         """Let go of what is only needed to pack the next write well."""

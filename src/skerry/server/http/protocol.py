@@ -383,9 +383,11 @@ class Connection(AnswerWriter):
         head = self._host.heads.head(stream.status, stream.content_type, stream.headers, None)
         if chunked:
             head += _CHUNKED
-        self._write(head + (KEEP if keep else CLOSE))
+        head += KEEP if keep else CLOSE
         if request.method == "HEAD":
+            self._write(head)
             return keep
+        self._begin_stream(head)
         finished = await self._finished(stream, ChunkedSender(self) if chunked else self)
         if not finished:
             # The peer must not take a broken stream for a complete one.

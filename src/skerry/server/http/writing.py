@@ -50,6 +50,7 @@ class AnswerWriter(ArrivingProtocol):
         "_paused",
         "_stalled_at",
         "_stalled_size",
+        "_stream_head",
         "_transport",
         "_writable",
     )
@@ -61,6 +62,8 @@ class AnswerWriter(ArrivingProtocol):
         self._lost = self._draining = self._paused = False
         self._stalled_at = 0.0
         self._stalled_size = 0
+        # The head of a stream that has written nothing yet.
+        self._stream_head = b""
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -112,7 +115,20 @@ class AnswerWriter(ArrivingProtocol):
                 await asyncio.sleep(0)
                 written = 0
 
+    def _begin_stream(self, head: bytes) -> None:
+        """Send the head of a stream with the first that is written, or at the next turn of the
+        loop: most streams have something to say at once, and a message of its own costs both ends
+        as much as what it says."""
+        self._stream_head = head
+        self._host.loop.call_soon(self._send_head)
+
+    def _send_head(self) -> None:
+        if self._stream_head:
+            self._write(b"")
+
     def _write(self, data: bytes) -> None:
+        if self._stream_head:
+            data, self._stream_head = self._stream_head + data, b""
         transport = self._transport
         # Writing to a closed transport raises on uvloop.
         if transport is not None and not self._lost and not transport.is_closing():

@@ -245,8 +245,7 @@ class MultiplexedStream:
         try:
             for each in wanted:
                 await self._begin(each)
-            self._bookmark()
-            self._rest()
+            self._bookmark(last=True)
             self._next_beat(loop)
             await self._ended
         except Unavailable as error:
@@ -271,12 +270,15 @@ class MultiplexedStream:
         self._busy = True
         self._lines.append(line)
 
-    def flush(self) -> None:
+    def flush(self, *, last: bool = False) -> None:
         if not self._lines or self._sender is None:
             return
-        sender = self._sender
-        sender.write(b"".join(self._lines))
+        sender, lines = self._sender, b"".join(self._lines)
         self._lines.clear()
+        if last and isinstance(sender, PackedSender):
+            sender.write_last(lines)
+        else:
+            sender.write(lines)
         if sender.closed or sender.queued_bytes > _MAX_QUEUED_BYTES:
             self._end()
 
@@ -330,27 +332,25 @@ class MultiplexedStream:
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Tell how far everything has been read, if it moved."""
+        rests = not self._busy
         if self._dispatcher.position != self._reported:
-            self._bookmark()
-        if not self._busy:
-            self._rest()
+            self._bookmark(last=rests)
+        elif rests and isinstance(self._sender, PackedSender):
+            self._sender.rest()
         self._busy = False
         self._next_beat(loop)
 
-    def _rest(self) -> None:
-        """Hold nothing for the next line: most streams are silent from here on, and thousands that
-        began in the same minute would all remember what they packed."""
-        if isinstance(self._sender, PackedSender):
-            self._sender.rest()
-
-    def _bookmark(self) -> None:
+    def _bookmark(self, *, last: bool) -> None:
+        """Tell how far everything has been read. With *last* hold nothing for the next line: most
+        streams are silent from then on, and thousands that began in the same minute would all
+        remember what they packed."""
         self._reported = self._dispatcher.position
         found: dict[str, Any] = {"metadata": {"resourceVersion": str(self._reported)}}
         if (spread := self._return_seconds()) >= _SHORTEST_RETURN_SECONDS:
             found["returnSeconds"] = spread
         body = dump(found)
         self._lines.append(b'{"type":"BOOKMARK","object":%b}\n' % body)
-        self.flush()
+        self.flush(last=last)
 
     def _error(self, channel: Channel | None, error: ApiError) -> None:
         body = dump(error.status())

@@ -18,10 +18,11 @@ class Sink:
 
     def __init__(self) -> None:
         self.written = b""
-        self.drained = 0
+        self.writes = self.drained = 0
 
     def write(self, chunk: bytes) -> None:
         self.written += chunk
+        self.writes += 1
 
     async def drain(self) -> None:
         self.drained += 1
@@ -37,17 +38,39 @@ def read(packed: bytes) -> bytes:
     return found
 
 
-@given(st.lists(st.one_of(st.none(), st.binary(min_size=1, max_size=50)), max_size=12))
-def test_everything_written_so_far_can_be_read_at_any_moment(steps: list[bytes | None]) -> None:
+Step = bytes | None | tuple[bytes]
+_CHUNKS = st.one_of(st.binary(min_size=1, max_size=50), st.binary(min_size=500, max_size=600))
+
+
+@given(st.lists(st.one_of(st.none(), _CHUNKS, st.tuples(_CHUNKS)), max_size=12))
+def test_everything_written_so_far_can_be_read_at_any_moment(steps: list[Step]) -> None:
     sink, expected = Sink(), b""
     sender = PackedSender(sink)
     for step in steps:
         if step is None:
             sender.rest()
+        elif isinstance(step, tuple):
+            sender.write_last(step[0])
+            expected += step[0]
         else:
             sender.write(step)
             expected += step
         assert read(sink.written) == expected
+
+
+def test_what_is_written_last_goes_in_one_piece_and_nothing_is_held_after_it() -> None:
+    for before, size in ((b"", 40), (b"", 4000), (b"a", 40)):
+        sink = Sink()
+        sender = PackedSender(sink)
+        if before:
+            sender.write(before)
+        writes = sink.writes
+        sender.write_last(b"b" * size)
+        assert sink.writes == writes + 1
+        sender.rest()
+        assert sink.writes == writes + 1, "there is nothing to let go of"
+        sender.write_last(b"c")
+        assert read(sink.written) == before + b"b" * size + b"c"
 
 
 def test_resting_twice_or_before_anything_writes_nothing() -> None:

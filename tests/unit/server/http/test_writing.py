@@ -23,12 +23,14 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.sent = b""
+        self.writes = 0
         self.closing = False
         self.paused_after: int | None = None
         self.writer: AnswerWriter | None = None
 
     def write(self, data: Any) -> None:
         self.sent += data
+        self.writes += 1
         if self.paused_after is not None and len(self.sent) >= self.paused_after:
             self.paused_after = None
             assert self.writer is not None
@@ -165,4 +167,32 @@ async def test_nothing_is_written_to_what_is_closing_or_gone() -> None:
     transport.closing = False
     made._lost = True
     made.write(b"late")
+    assert transport.sent == b""
+
+
+async def test_the_head_of_a_stream_goes_with_the_first_it_writes() -> None:
+    made, transport = writer()
+    made._begin_stream(b"head ")
+    assert transport.writes == 0
+    made.write(b"one ")
+    assert (transport.sent, transport.writes) == (b"head one ", 1)
+    await asyncio.sleep(0)
+    made.write(b"two")
+    assert (transport.sent, transport.writes) == (b"head one two", 2)
+
+
+async def test_the_head_of_a_stream_that_writes_nothing_yet_waits_for_a_turn_of_the_loop() -> None:
+    made, transport = writer()
+    made._begin_stream(b"head ")
+    await asyncio.sleep(0)
+    assert transport.sent == b"head "
+    made.write(b"one")
+    assert transport.sent == b"head one"
+
+
+async def test_the_head_of_a_stream_whose_peer_left_is_dropped() -> None:
+    made, transport = writer()
+    made._begin_stream(b"head ")
+    made._transport = None
+    await asyncio.sleep(0)
     assert transport.sent == b""
