@@ -109,8 +109,8 @@ class Controller(Generic[K, O]):
         else:
             self.queue.forget(key)
             self._count("success")
-            if plan is not None and plan.look_again_seconds is not None:
-                self.queue.add_after(key, plan.look_again_seconds)
+            if plan is not None and plan.requeue_after_seconds is not None:
+                self.queue.add_after(key, plan.requeue_after_seconds)
 
     async def _attempt(self, key: K) -> Plan | None:
         observed = await self._reconciler.observe(key)

@@ -305,7 +305,7 @@ async def test_a_terminal_failure_is_not_tried_again() -> None:
 
 @virtual
 async def test_a_plan_may_ask_for_another_look() -> None:
-    story = Story(Plan(look_again_seconds=5), Plan())
+    story = Story(Plan(requeue_after_seconds=5), Plan())
     await played(story, 100)
     assert story.times == [0, 5]
 

@@ -63,11 +63,11 @@ def decide(observed: Observed, now: datetime) -> Plan:
     conditions = set_conditions(old.get("conditions") or (), [wanted], rfc3339(now))
     again = None if observed.version is None else PERIOD
     if conditions == (old.get("conditions") or []):
-        return Plan([], look_again_seconds=again)
+        return Plan([], requeue_after_seconds=again)
     target = Target(API_SERVICES, obj["metadata"]["name"])
     changed = {**obj, "status": {**old, "conditions": conditions}}
     update = Update(target, changed, reason, subresource="status")
-    return Plan([update], look_again_seconds=again)
+    return Plan([update], requeue_after_seconds=again)
 
 
 def judged(observed: Observed) -> tuple[bool, str, str]:

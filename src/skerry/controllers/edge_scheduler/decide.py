@@ -98,7 +98,7 @@ def _guarded(allowed: Allowed) -> SlicePlan:
     return SlicePlan(
         (),
         allowed.announcements,
-        allowed.look_again_seconds,
+        allowed.requeue_after_seconds,
         observed=allowed.observed,
         before=allowed.before,
         undecided=allowed.undecided,
@@ -108,7 +108,7 @@ def _guarded(allowed: Allowed) -> SlicePlan:
 
 def _examined(observed: Observed) -> SlicePlan:
     """Return the plan to come back at once and have guards asked."""
-    return SlicePlan(look_again_seconds=0.0, observed=observed, examine=True, undecided=True)
+    return SlicePlan(requeue_after_seconds=0.0, observed=observed, examine=True, undecided=True)
 
 
 def decide(
@@ -157,7 +157,11 @@ def decide(
     return SlicePlan(
         actions,
         (*allowed.announcements, *rolled.announcements),
-        _earlier(allowed.look_again_seconds, rolled.look_again_seconds, record.look_again_seconds),
+        _earlier(
+            allowed.requeue_after_seconds,
+            rolled.requeue_after_seconds,
+            record.requeue_after_seconds,
+        ),
         observed=observed,
         receivers=len(receivers),
         before=(*allowed.before, *rolled.before),

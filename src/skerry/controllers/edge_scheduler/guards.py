@@ -293,7 +293,7 @@ class Allowed(NamedTuple):
     observed: Observed
     before: tuple[Action, ...] = ()
     announcements: tuple[Announcement, ...] = ()
-    look_again_seconds: float | None = None
+    requeue_after_seconds: float | None = None
     finished: bool = False
     notes: tuple[Note, ...] = ()
     undecided: bool = False

@@ -133,13 +133,13 @@ class Story:
 class Recorded(NamedTuple):
     """What is to be recorded before a plan is carried out.
 
-    ``seen`` is what of a Rollout is recorded then. ``look_again_seconds``: there is more to tell,
-    in a batch with what comes until then.
+    ``seen`` is what of a Rollout is recorded then. ``requeue_after_seconds``: there is more to
+    record, in a batch with what comes until then.
     """
 
     story: Story | None = None
     seen: Seen | None = None
-    look_again_seconds: float | None = None
+    requeue_after_seconds: float | None = None
 
 
 # -- deciding --------------------------------------------------------------------------------

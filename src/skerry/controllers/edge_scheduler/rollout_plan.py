@@ -92,7 +92,7 @@ class Rolled(NamedTuple):
     assigned: Mapping[int, Assigned] | None = None
     before: tuple[Action, ...] = ()
     announcements: tuple[Announcement, ...] = ()
-    look_again_seconds: float | None = None
+    requeue_after_seconds: float | None = None
     state: State | None = None
 
 

@@ -21,7 +21,7 @@ from skerry.logic.machinery.plan import NOTHING, Action, Create, Delete, Patch, 
 
 # A binding that refers elsewhere is in nobody's view, so no event tells that it has gone. It is
 # asked for soon, as an edge waits for the right one; not at once, as its finalizers take a moment.
-_LOOK_AGAIN_SECONDS = 0.2
+_REQUEUE_AFTER_SECONDS = 0.2
 
 
 def decide(observed: Observed) -> Plan:
@@ -65,7 +65,7 @@ def _bound(observed: Observed, actions: list[Action]) -> Plan:
     uid = binding["metadata"]["uid"]
     return Plan(
         [*actions, Delete(target, reason="BoundElsewhere", uid=uid)],
-        look_again_seconds=_LOOK_AGAIN_SECONDS,
+        requeue_after_seconds=_REQUEUE_AFTER_SECONDS,
     )
 
 

@@ -146,7 +146,7 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
         if since < spacing:
             # By the hub's times alone: the clock here may be a day off.
             due = spacing - since
-            return Plan(duration, look_again_seconds=max(due.total_seconds(), 1.0))
+            return Plan(duration, requeue_after_seconds=max(due.total_seconds(), 1.0))
     patch = {"status": {"lastSyncerHeartbeatTime": rfc3339(renewed)}}
     return Plan([*duration, _patch(observed.sync_target, patch, "Heartbeat", "status")])
 

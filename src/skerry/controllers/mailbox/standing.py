@@ -158,7 +158,7 @@ def decide(observed: Standing, now: datetime) -> Plan:
     patch: Object = {"status": news}
     if conditions == known["conditions"]:
         if news and observed.due:
-            return Plan(look_again_seconds=observed.due)
+            return Plan(requeue_after_seconds=observed.due)
     else:
         # Others write conditions too, and a list is replaced as a whole.
         version = observed.sync_target["metadata"]["resourceVersion"]

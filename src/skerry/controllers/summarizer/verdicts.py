@@ -367,7 +367,7 @@ class Judge:
 def decide_verdicts(observed: ObservedVerdicts) -> Plan:
     """Publish verdicts if they are others than those that are shown."""
     if observed.published == observed.verdicts:
-        return Plan(look_again_seconds=observed.again) if observed.again is not None else NOTHING
+        return Plan(requeue_after_seconds=observed.again) if observed.again is not None else NOTHING
     ref = observed.ref
     patch = Patch(
         Target(ROLLOUTS, ref.name, cluster=ref.cluster),
@@ -377,7 +377,7 @@ def decide_verdicts(observed: ObservedVerdicts) -> Plan:
         retry_on_conflict=True,
         absent_is_fine=True,
     )
-    return Plan([patch], look_again_seconds=observed.again)
+    return Plan([patch], requeue_after_seconds=observed.again)
 
 
 def _without_verdicts(rollout: Object) -> tuple[object, ...]:

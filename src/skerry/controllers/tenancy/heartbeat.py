@@ -100,7 +100,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
     known = {**old, HEARTBEAT_HEALTHY: heartbeat}
     ready = _ready(known, now)
     if (old.get(READY), old.get(HEARTBEAT_HEALTHY)) == (ready, heartbeat):
-        return Plan(look_again_seconds=wait)
+        return Plan(requeue_after_seconds=wait)
     others = [c for c in observed.conditions if c["type"] not in (READY, HEARTBEAT_HEALTHY)]
     patch = {
         # Others write conditions too, and a list is replaced as a whole.
@@ -112,7 +112,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         target, patch, reason="HeartbeatJudged", subresource="status", absent_is_fine=True
     )
     news = list(_news(observed, old.get(HEARTBEAT_HEALTHY), heartbeat))
-    return Plan([action], news, look_again_seconds=wait)
+    return Plan([action], news, requeue_after_seconds=wait)
 
 
 def _news(

@@ -78,7 +78,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
     if "deletionTimestamp" in budget["metadata"]:
         return NOTHING
     old = budget.get("status") or {}
-    disrupted, next_look = _disrupted(old.get("disruptedPods") or {}, observed.pods, now)
+    disrupted, requeue_after = _disrupted(old.get("disruptedPods") or {}, observed.pods, now)
     status = _status(observed, disrupted)
     allowed = status.pop("condition")
     status["conditions"] = set_conditions(old.get("conditions") or (), [allowed], rfc3339(now))
@@ -89,11 +89,11 @@ def decide(observed: Observed, now: datetime) -> Plan:
     if not observed.pods and old.get("expectedPods", 1):
         announcements.append(Announcement(budget, "Normal", "NoPods", "No matching pods found"))
     if status == old:
-        return Plan([], look_again_seconds=next_look)
+        return Plan([], requeue_after_seconds=requeue_after)
     metadata = budget["metadata"]
     target = Target(DISRUPTION_BUDGETS, metadata["name"], metadata["namespace"])
     update = Update(target, {**budget, "status": status}, "StatusChanged", subresource="status")
-    return Plan([update], announcements, look_again_seconds=next_look)
+    return Plan([update], announcements, requeue_after_seconds=requeue_after)
 
 
 def _status(observed: Observed, disrupted: Mapping[str, str]) -> dict[str, Any]:

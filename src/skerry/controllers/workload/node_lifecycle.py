@@ -42,7 +42,7 @@ _LEASE_NAMESPACE = "kube-node-lease"
 _BY_NODE = "node"
 _POD = TargetOf(PODS)
 # Of a taint without a time it is enough to be asked about again this often.
-_LOOK_AGAIN_SECONDS = 30.0
+_REQUEUE_AFTER_SECONDS = 30.0
 
 # -- observe and decide ----------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         actions += made
         announcements += said
         looks += again
-    return Plan(actions, announcements, look_again_seconds=min(looks, default=None))
+    return Plan(actions, announcements, requeue_after_seconds=min(looks, default=None))
 
 
 def _lapsed(node: Object, conditions: list[Object]) -> Plan:
@@ -118,7 +118,7 @@ def _pod_on(
         said = [Announcement(pod, "Normal", "TaintManagerEviction", text)]
         why = "Taint manager: deleting due to NoExecute taint"
         return _deleted(pod, "DeletionByTaintManager", why, now), said, []
-    again = [min(stays, _LOOK_AGAIN_SECONDS)] if stays is not None else []
+    again = [min(stays, _REQUEUE_AFTER_SECONDS)] if stays is not None else []
     conditions = None if is_node_ready(node) else not_ready_condition(pod, now)
     if conditions is None or is_finished(pod):
         return [], [], again
@@ -132,7 +132,7 @@ def _orphaned(observed: Observed, now: datetime) -> Plan:
     """Delete the pods of a node that has been gone for a while: nobody else will."""
     left = (observed.last.at + QUARANTINE - now).total_seconds()
     if left > 0:
-        return Plan([], look_again_seconds=left)
+        return Plan([], requeue_after_seconds=left)
     actions: list[Action] = []
     for pod in observed.pods:
         why = "PodGC: node no longer exists"

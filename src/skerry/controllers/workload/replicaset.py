@@ -109,7 +109,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         actions += changes
     # First: a pod that is refused must not keep the status from being reported.
     actions = [*_status(observed, active, now), *actions]
-    return Plan(actions, announcements, look_again_seconds=_next_look(owner, active, now))
+    return Plan(actions, announcements, requeue_after_seconds=_requeue_after(owner, active, now))
 
 
 def _changes(
@@ -184,7 +184,7 @@ def refused(kind: SetKind, owner: Object, why: str, now: datetime) -> Plan:
     return Plan([Patch(target, change, FAILURE, subresource="status", absent_is_fine=True)])
 
 
-def _next_look(owner: Object, active: Sequence[Object], now: datetime) -> float | None:
+def _requeue_after(owner: Object, active: Sequence[Object], now: datetime) -> float | None:
     """Return when the next ready pod becomes available, which no event tells."""
     minimum = int(owner["spec"].get("minReadySeconds") or 0)
     if not minimum:

@@ -163,13 +163,13 @@ class Announcement:
 class Plan:
     """Actions in order; an error ends the plan. *unordered* ones may run side by side.
 
-    *look_again_seconds* asks for another look at the same key after that time, for what no event
+    *requeue_after_seconds* asks for another look at the same key after that time, for what no event
     will announce (an expiry).
     """
 
     actions: Sequence[Action] = ()
     announcements: Sequence[Announcement] = ()
-    look_again_seconds: float | None = None
+    requeue_after_seconds: float | None = None
     unordered: bool = False
 
     def __iter__(self) -> Iterator[Action]:

@@ -76,12 +76,12 @@ def test_a_server_that_answers_passes_and_one_served_here_always_does() -> None:
     plan = decide(found, NOW)
     (action,) = plan
     assert isinstance(action, Update)
-    assert plan.look_again_seconds == PERIOD
+    assert plan.requeue_after_seconds == PERIOD
     again = Observed(action.object, found.version, found.service, found.slices)
     assert not decide(again, NOW), "what was said is not written again"
     local = Observed({"metadata": {"name": "v1.apps"}, "spec": {"group": "apps"}})
     assert judged(local)[1] == "Local"
-    assert decide(local, NOW).look_again_seconds is None
+    assert decide(local, NOW).requeue_after_seconds is None
 
 
 @virtual

@@ -95,7 +95,7 @@ def test_exempt_ones_go_and_frozen_ones_stay_until_the_freeze_ends() -> None:
     )
     assert found.observed.destinations == places(2)
     assert found.before == ()
-    assert found.look_again_seconds == 60
+    assert found.requeue_after_seconds == 60
 
 
 def test_a_large_placement_gets_its_finalizer_before_its_slices() -> None:

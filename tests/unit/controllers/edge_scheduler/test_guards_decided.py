@@ -68,7 +68,7 @@ def test_what_nothing_departs_from_is_written_nowhere() -> None:
     found = allow(world(places(1)))
     assert (found.before, found.announcements, found.notes) == ((), (), ())
     assert found.observed.destinations == places(1)
-    assert found.look_again_seconds is None
+    assert found.requeue_after_seconds is None
 
 
 @given(
@@ -171,7 +171,7 @@ def test_a_guard_that_warns_holds_nothing_and_says_so() -> None:
 def test_a_freeze_that_is_nearly_over_is_looked_at_again_in_a_second() -> None:
     soon = NOW + timedelta(milliseconds=10)
     found = allow(world((), *places(1), frozen=frozenset(places(1)), until=soon))
-    assert found.look_again_seconds == 1.0
+    assert found.requeue_after_seconds == 1.0
 
 
 # -- deletion --------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_a_deleted_placement_that_is_frozen_stays_until_the_freeze_ends() -> Non
     found = allow(world((), *places(1), obj=obj, frozen=frozenset(places(1)), until=until))
     assert found.finished
     assert found.before == ()
-    assert found.look_again_seconds == 300
+    assert found.requeue_after_seconds == 300
 
 
 def test_a_deleted_placement_goes_with_our_finalizer_alone_taken_away() -> None:

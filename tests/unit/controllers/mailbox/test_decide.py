@@ -81,7 +81,7 @@ def test_a_binding_that_refers_elsewhere_is_replaced() -> None:
     (action,) = plan
     assert isinstance(action, Delete)
     assert (action.target.gvr, action.uid) == (API_BINDINGS, "b")
-    assert plan.look_again_seconds is not None
+    assert plan.requeue_after_seconds is not None
 
 
 def test_what_is_on_its_way_out_is_waited_for() -> None:

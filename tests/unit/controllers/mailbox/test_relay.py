@@ -63,20 +63,20 @@ def test_a_newer_heartbeat_is_passed_on() -> None:
 def test_a_heartbeat_already_reported_is_not_reported_again() -> None:
     plan = decide(heartbeat("2030-01-01T12:00:00.700000Z", "2030-01-01T12:00:00Z"), NOW)
     assert not plan
-    assert plan.look_again_seconds is None
+    assert plan.requeue_after_seconds is None
 
 
 def test_a_hasty_heartbeat_waits_for_its_turn() -> None:
     plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), NOW)
     assert not plan
-    assert plan.look_again_seconds == 7.0
+    assert plan.requeue_after_seconds == 7.0
 
 
 def test_a_hasty_heartbeat_waits_no_longer_where_the_hub_is_a_day_ahead() -> None:
     behind = NOW - timedelta(days=1)
     plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), behind)
     assert not plan
-    assert plan.look_again_seconds == 7.0
+    assert plan.requeue_after_seconds == 7.0
 
 
 def test_a_short_lease_is_passed_on_more_often() -> None:

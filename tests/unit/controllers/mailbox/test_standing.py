@@ -96,7 +96,7 @@ def test_numbers_alone_wait_for_their_turn() -> None:
     hasty = Standing(target, WELL._replace(objects={**COUNTS, "wanted": 6}), due=4.0)
     plan = decide(hasty, NOW)
     assert not plan
-    assert plan.look_again_seconds == 4.0
+    assert plan.requeue_after_seconds == 4.0
     (action,) = decide(replace(hasty, due=0.0), NOW)
     assert isinstance(action, Patch)
     assert action.patch == {"status": {"objects": {**COUNTS, "wanted": 6}}}

@@ -244,7 +244,7 @@ def observed(published: Any, verdicts: dict[str, Any], again: float | None) -> O
 def test_verdicts_that_are_shown_already_are_not_written_again(again: float | None) -> None:
     plan = decide_verdicts(observed({"good": "x"}, {"good": "x"}, again))
     assert plan.actions == NOTHING.actions
-    assert plan.look_again_seconds == again
+    assert plan.requeue_after_seconds == again
 
 
 @pytest.mark.parametrize("published", [None, {}, {"good": "y"}])
@@ -255,7 +255,7 @@ def test_other_verdicts_replace_those_that_are_shown_and_nothing_else(published:
     assert patch.patch == {"status": {"verdicts": {"good": "x"}}}
     assert (patch.subresource, patch.target.cluster, patch.target.name) == ("status", "c1", "web")
     assert patch.absent_is_fine, "the Rollout may be gone by now"
-    assert plan.look_again_seconds == 2.0
+    assert plan.requeue_after_seconds == 2.0
 
 
 def test_of_a_revision_is_kept_which_objects_it_is_about() -> None:

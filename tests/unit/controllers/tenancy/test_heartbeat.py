@@ -52,10 +52,10 @@ def test_a_heartbeat_makes_a_target_ready_and_is_looked_at_when_it_expires() -> 
             "status": "True",
             "lastTransitionTime": "2030-01-01T12:00:00Z",
         }
-    assert plan.look_again_seconds == 50.0
+    assert plan.requeue_after_seconds == 50.0
     again = decide(observed(5, *conditions.values()), NOW)
     assert not again
-    assert again.look_again_seconds == 55.0
+    assert again.requeue_after_seconds == 55.0
 
 
 def test_silence_makes_it_unready() -> None:
@@ -64,14 +64,14 @@ def test_silence_makes_it_unready() -> None:
     conditions = written(plan)
     assert conditions["Ready"]["status"] == "False"
     assert conditions["Ready"]["message"] == "No heartbeat since 2030-01-01T11:58:59Z"
-    assert plan.look_again_seconds is None
+    assert plan.requeue_after_seconds is None
 
 
 def test_a_longer_lease_is_waited_for() -> None:
     ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
     plan = decide(replace(observed(70, *ready), lasts=600), NOW)
     assert not plan
-    assert plan.look_again_seconds == 530.0
+    assert plan.requeue_after_seconds == 530.0
 
 
 def test_ready_sums_up_what_else_is_said_and_that_stays() -> None:

@@ -119,7 +119,7 @@ def test_an_evicted_pod_is_not_healthy_until_it_is_given_up_on() -> None:
     status = status_of(observed)
     assert numbers(status) == (3, 2, 2, 0)
     assert status["disruptedPods"] == {"a": since}
-    assert decide(observed, NOW).look_again_seconds == 30
+    assert decide(observed, NOW).requeue_after_seconds == 30
     late = decide(observed, NOW + timedelta(seconds=30))
     (update,) = late
     assert isinstance(update, Update)

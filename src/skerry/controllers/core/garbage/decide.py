@@ -18,7 +18,7 @@ from skerry.logic.machinery.plan import (
 )
 
 # Informers that are not synced yet, or types that are not served: nothing announces the end.
-_LOOK_AGAIN_SECONDS = 5.0
+_REQUEUE_AFTER_SECONDS = 5.0
 _UNKNOWN_OWNER_SECONDS = 30.0
 
 
@@ -37,7 +37,7 @@ def _decide_deleting(observed: Observed, finalizers: list[str]) -> Plan:
     if ORPHAN not in finalizers and FOREGROUND not in finalizers:
         return NOTHING
     if not observed.complete:
-        return Plan(look_again_seconds=_LOOK_AGAIN_SECONDS)
+        return Plan(requeue_after_seconds=_REQUEUE_AFTER_SECONDS)
     if ORPHAN in finalizers:
         return _orphan(observed)
     blocking = [item for item in observed.dependents if item.blocks(observed.node.key)]
@@ -94,14 +94,14 @@ def _decide_staying(observed: Observed) -> Plan:
     if not owners:
         return NOTHING
     if any(owner.state == "unknown" for owner in owners):
-        return Plan(look_again_seconds=_UNKNOWN_OWNER_SECONDS)
+        return Plan(requeue_after_seconds=_UNKNOWN_OWNER_SECONDS)
     gone = [owner for owner in owners if owner.state == "absent"]
     waiting = [owner for owner in owners if owner.state == "waiting"]
     if any(owner.state in ("solid", "misplaced") for owner in owners):
         actions = [_without_owners(observed, [*gone, *waiting])] if gone or waiting else []
         # An owner of a type not read yet may go before it is: nothing would tell of its end.
-        again = None if observed.complete else _LOOK_AGAIN_SECONDS
-        return Plan(actions, announcements, look_again_seconds=again)
+        again = None if observed.complete else _REQUEUE_AFTER_SECONDS
+        return Plan(actions, announcements, requeue_after_seconds=again)
     return Plan([*_unblocked(observed, waiting), _delete(observed, waiting)], announcements)
 
 

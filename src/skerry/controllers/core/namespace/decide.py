@@ -29,9 +29,9 @@ def decide(observed: Observed, now: datetime) -> Plan:
     status = _status_update(observed, now)
     if deletions:
         # Most of it goes at once, so the next look follows immediately.
-        return Plan([*deletions, *status], look_again_seconds=0.0)
+        return Plan([*deletions, *status], requeue_after_seconds=0.0)
     if observed.content or observed.undiscovered or observed.unread:
-        return Plan(status, look_again_seconds=_wait_seconds(observed, now))
+        return Plan(status, requeue_after_seconds=_wait_seconds(observed, now))
     return Plan([_finalize(observed)])
 
 

@@ -25,10 +25,10 @@ def decide(observed: Observed, now: datetime) -> Plan:
     again = _OVERSTAY_LOOK_SECONDS if terminating else None
     status = quota.get("status") or {}
     if status.get("hard") == hard and status.get("used") == used:
-        return NOTHING if again is None else Plan(look_again_seconds=again)
+        return NOTHING if again is None else Plan(requeue_after_seconds=again)
     wanted = copy.deepcopy(quota)
     wanted["status"] = {"hard": hard, "used": used}
     key = observed.key
     target = Target(QUOTAS, key.name, key.namespace, key.cluster)
     update = Update(target, wanted, reason="UsageChanged", subresource="status")
-    return Plan([update], look_again_seconds=again)
+    return Plan([update], requeue_after_seconds=again)

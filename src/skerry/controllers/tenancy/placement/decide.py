@@ -55,7 +55,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
                     absent_is_fine=True,
                 )
             )
-    return Plan(actions, look_again_seconds=_next_eviction(observed, now))
+    return Plan(actions, requeue_after_seconds=_next_eviction(observed, now))
 
 
 def _outcome(seen: Seen, now: datetime) -> tuple[Object, Object, bool]:

@@ -244,4 +244,4 @@ def _plan(course: _Course, actions: Sequence[Action], status: Object) -> Plan:
         target = Target(AUTOSCALERS, metadata["name"], metadata["namespace"])
         changed = {**autoscaler, "status": status}
         done.append(Update(target, changed, "StatusChanged", subresource="status"))
-    return Plan(done, course.events, look_again_seconds=PERIOD)
+    return Plan(done, course.events, requeue_after_seconds=PERIOD)

@@ -67,7 +67,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         else:
             _start_due(step, schedule)
     _finish_status(step)
-    return Plan(step.actions, step.announcements, look_again_seconds=step.again)
+    return Plan(step.actions, step.announcements, requeue_after_seconds=step.again)
 
 
 def _over(job: Object) -> bool:

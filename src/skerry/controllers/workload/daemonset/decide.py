@@ -103,7 +103,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         step.actions += forgotten(observed.revisions, used, limit)
     # First: a pod that is refused must not keep the status from being reported.
     actions = [*_status(step, wanted), *step.actions]
-    return Plan(actions, step.announcements, look_again_seconds=_next_look(step))
+    return Plan(actions, step.announcements, requeue_after_seconds=_requeue_after(step))
 
 
 def should_run(owner: Object, node: Object) -> bool:
@@ -232,7 +232,7 @@ def _count(step: _Step, active: Sequence[Object], counts: dict[str, Any]) -> Non
     counts["updatedNumberScheduled"] += any(map(step.up_to_date, active))
 
 
-def _next_look(step: _Step) -> float | None:
+def _requeue_after(step: _Step) -> float | None:
     if not step.minimum:
         return None
     pods = step.claimed.owned

@@ -358,7 +358,7 @@ def _finished(step: _Step, *, paused: bool = False) -> Plan:
                 absent_is_fine=True,
             )
         )
-    return Plan(step.actions, step.announcements, look_again_seconds=again)
+    return Plan(step.actions, step.announcements, requeue_after_seconds=again)
 
 
 def _note_new(step: _Step, status: Object) -> None:

@@ -452,7 +452,7 @@ def _finished_plan(step: _Step) -> Plan:
         update = Update(TargetOf(JOBS)(wanted), wanted, "StatusChanged", subresource="status")
         step.actions.insert(0, update)
     again = min(step.again, default=None)
-    return Plan(step.actions, step.announcements, look_again_seconds=again)
+    return Plan(step.actions, step.announcements, requeue_after_seconds=again)
 
 
 def _after_the_end(step: _Step) -> Plan:
@@ -467,7 +467,7 @@ def _after_the_end(step: _Step) -> Plan:
     )
     due = parse_rfc3339(ended) + timedelta(seconds=int(limit))
     if step.now < due:
-        return Plan(actions, look_again_seconds=(due - step.now).total_seconds())
+        return Plan(actions, requeue_after_seconds=(due - step.now).total_seconds())
     metadata = step.job["metadata"]
     target = TargetOf(JOBS)(step.job)
     actions.append(

@@ -93,7 +93,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
         step.actions += _retired_claims(step)
     # First: a pod that is refused must not keep the status from being reported.
     actions = [*_status(step), *step.actions]
-    return Plan(actions, step.announcements, look_again_seconds=_next_look(step))
+    return Plan(actions, step.announcements, requeue_after_seconds=_requeue_after(step))
 
 
 # Numbers that are missing.
@@ -277,7 +277,7 @@ def _status(step: _Step) -> list[Action]:
     return [Update(target, desired, reason="StatusChanged", subresource="status")]
 
 
-def _next_look(step: _Step) -> float | None:
+def _requeue_after(step: _Step) -> float | None:
     if not step.minimum:
         return None
     left = [seconds_until_available(p, step.minimum, step.now) for p in step.pods.values()]

@@ -29,7 +29,7 @@ _REASON: Final = "DestinationsReported"
 _ENDING = "-reported"
 _MAX_NAME_LENGTH = 253
 # After the one of a Deployment of before was deleted, and before Helm looks again.
-_LOOK_AGAIN_SECONDS = 1.0
+_REQUEUE_AFTER_SECONDS = 1.0
 _NUMBERS = (
     "observedGeneration",
     "replicas",
@@ -66,7 +66,7 @@ def replica_set_plan(cluster: ClusterName, deployment: Raw, status: Raw, live: R
         if owner.get("name") != metadata["name"]:
             return Plan()
         gone = Delete(target, "OwnerGone", uid=there["uid"])
-        return Plan([gone], look_again_seconds=_LOOK_AGAIN_SECONDS)
+        return Plan([gone], requeue_after_seconds=_REQUEUE_AFTER_SECONDS)
     actions: list[Action] = []
     generation = count(there, "generation")
     if any(live["spec"].get(field) != value for field, value in spec.items()):

@@ -133,7 +133,7 @@ def _unserved(o: Observed) -> DownsyncPlan:
     entries = [action for action in plan if isinstance(action, Record)]
     if len(entries) == len(plan):
         return plan
-    return replace(plan, actions=entries, look_again_seconds=None)
+    return replace(plan, actions=entries, requeue_after_seconds=None)
 
 
 def _unrecorded(o: Observed) -> DownsyncPlan:
@@ -233,11 +233,11 @@ def _remove(o: Observed, record: DownsyncRecord) -> DownsyncPlan:
             return _step(o, record, _INSPECTING)
         if o.in_use:
             in_use = _step(o, record, SyncOutcome("Held", "InUse", o.in_use))
-            return replace(in_use, look_again_seconds=_INSPECT_AGAIN_SECONDS)
+            return replace(in_use, requeue_after_seconds=_INSPECT_AGAIN_SECONDS)
     match o.budget:
         case "unproposed":
             # Whatever else is missing is judged with it, so it is proposed before it is deleted.
-            plan = replace(_step(o, record, _DELETING), look_again_seconds=0.0)
+            plan = replace(_step(o, record, _DELETING), requeue_after_seconds=0.0)
         case "held":
             plan = _step(o, record, _HELD)
         case "allowed":
@@ -261,7 +261,7 @@ def _applied(
     target = _target(o, wanted.version)
     action = Apply(target, wanted.content, reason, force=force or wanted.options.adopt)
     # The answer is laid over the watch for a while; then the watch alone is asked again.
-    return replace(_step(o, record, outcome, action), look_again_seconds=OVERLAY_SECONDS + 1)
+    return replace(_step(o, record, outcome, action), requeue_after_seconds=OVERLAY_SECONDS + 1)
 
 
 def _deletion(o: Observed, live: Object, reason: str) -> Delete:
@@ -280,7 +280,7 @@ def _step(
             ref=o.ref,
             outcome=outcome,
             record=o.record,
-            look_again_seconds=o.settling_seconds,
+            requeue_after_seconds=o.settling_seconds,
         )
     actions = [*_entries(o, record, outcome), *requests]
     return DownsyncPlan(actions, ref=o.ref, outcome=outcome, record=record)

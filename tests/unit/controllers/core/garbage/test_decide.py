@@ -77,8 +77,8 @@ def test_nothing_is_done_to_what_has_no_owner_or_a_present_one() -> None:
 def test_an_owner_whose_end_nothing_would_report_is_looked_at_again() -> None:
     # Its type was not read yet: it may be gone again before it is, and then leaves no trace.
     plan = decide(observed(obj("a", ("o",)), "solid", complete=False))
-    assert plan.look_again_seconds
-    assert decide(observed(obj("a", ("o",)), "solid")).look_again_seconds is None
+    assert plan.requeue_after_seconds
+    assert decide(observed(obj("a", ("o",)), "solid")).requeue_after_seconds is None
 
 
 def test_an_object_whose_owners_are_all_absent_is_deleted_exactly() -> None:
@@ -144,7 +144,7 @@ def test_no_finalizer_is_taken_off_before_all_dependents_are_known(finalizer: st
     owner = obj("a", deleting=True, finalizers=(finalizer,))
     plan = decide(observed(owner, complete=False))
     assert not plan
-    assert plan.look_again_seconds is not None
+    assert plan.requeue_after_seconds is not None
 
 
 def test_orphans_forget_their_owner_before_it_goes() -> None:

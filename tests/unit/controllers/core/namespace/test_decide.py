@@ -66,7 +66,7 @@ def test_content_is_deleted_and_looked_at_again_at_once() -> None:
     assert isinstance(single, Delete)
     assert (single.target.name, single.uid) == ("w", "3")
     assert isinstance(status, Update)
-    assert plan.look_again_seconds == 0.0
+    assert plan.requeue_after_seconds == 0.0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_conditions_are_written_once() -> None:
     later = NOW.replace(minute=3)
     plan = decide(again, later)
     assert not plan
-    assert plan.look_again_seconds == 15.0
+    assert plan.requeue_after_seconds == 15.0
     by_type = {item["type"]: item for item in update.object["status"]["conditions"]}
     assert by_type["NamespaceFinalizersRemaining"]["message"] == (
         "Some content in the namespace has finalizers remaining: "
@@ -97,6 +97,6 @@ def test_conditions_are_written_once() -> None:
 
 
 def test_pods_are_given_their_grace() -> None:
-    assert decide(observed(content(grace_seconds=8)), NOW).look_again_seconds == 5.0
-    assert decide(observed(content(grace_seconds=600)), NOW).look_again_seconds == 15.0
-    assert decide(observed(content()), NOW).look_again_seconds == 1.0
+    assert decide(observed(content(grace_seconds=8)), NOW).requeue_after_seconds == 5.0
+    assert decide(observed(content(grace_seconds=600)), NOW).requeue_after_seconds == 15.0
+    assert decide(observed(content()), NOW).requeue_after_seconds == 1.0

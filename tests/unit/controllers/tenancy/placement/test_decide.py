@@ -111,7 +111,7 @@ def test_a_location_without_usable_targets_says_so() -> None:
 def test_eviction_is_looked_at_when_it_comes() -> None:
     evicting = Instance("leaving", ready=True, evicted=NOW + timedelta(seconds=30))
     plan = decide(observed(Choice("imw", "l", (evicting,))), NOW)
-    assert plan.look_again_seconds == 30
+    assert plan.requeue_after_seconds == 30
 
 
 def test_what_is_bound_stays_and_says_that_its_location_no_longer_fits() -> None:

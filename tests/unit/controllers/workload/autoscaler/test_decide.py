@@ -92,7 +92,7 @@ def test_a_busy_workload_grows_and_says_why() -> None:
     assert status["currentMetrics"] == [
         {"type": "Resource", "resource": {"name": "cpu", "current": current}}
     ]
-    assert decision.plan.look_again_seconds == PERIOD
+    assert decision.plan.requeue_after_seconds == PERIOD
 
 
 def test_an_idle_workload_shrinks_when_it_was_idle_long_enough() -> None:

@@ -38,7 +38,7 @@ class TestCronJob:
         plan = cronjob.decide(ObservedCronJob(self.cron(), ()), NOW)
         minutes = int(NOW.timestamp()) // 60
         assert self.names(plan) == [f"c-{minutes}"]
-        assert plan.look_again_seconds == pytest.approx(600.1)
+        assert plan.requeue_after_seconds == pytest.approx(600.1)
 
     def test_what_was_missed_by_more_than_the_deadline_is_not_started(self) -> None:
         late = NOW + timedelta(minutes=5)
@@ -68,7 +68,7 @@ class TestCronJob:
                 ),
             )
         ]
-        assert plan.look_again_seconds is None
+        assert plan.requeue_after_seconds is None
 
     def job(self, name: str, condition: str = "", *, ours: bool = True) -> Object:
         scheduled = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T11:50:00Z"}

@@ -116,7 +116,7 @@ def test_that_of_a_deployment_of_before_makes_room() -> None:
     [gone] = plan
     assert isinstance(gone, Delete)
     assert gone.uid == "r1"
-    assert plan.look_again_seconds == 1.0
+    assert plan.requeue_after_seconds == 1.0
 
 
 @pytest.mark.parametrize(

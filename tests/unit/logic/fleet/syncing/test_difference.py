@@ -97,7 +97,7 @@ def test_an_object_that_is_as_wanted_is_left_alone() -> None:
     plan = difference(observed())
     assert not plan
     assert plan.outcome == APPLIED
-    assert plan.look_again_seconds is None
+    assert plan.requeue_after_seconds is None
 
 
 def test_a_missing_object_is_applied_after_its_intent_was_recorded() -> None:
@@ -111,7 +111,7 @@ def test_a_missing_object_is_applied_after_its_intent_was_recorded() -> None:
     assert plan.record.is_intent
     assert plan.record.created
     assert (apply.reason, apply.force, apply.object) == ("Missing", False, desired().content)
-    assert plan.look_again_seconds == 11
+    assert plan.requeue_after_seconds == 11
 
 
 def test_an_object_that_vanished_is_made_anew_under_an_intent() -> None:
@@ -220,7 +220,7 @@ def test_nothing_is_asked_of_an_edge_that_lacks_the_type() -> None:
     plan = difference(away)
     assert not requests(plan)
     assert plan.outcome.state == "Held"
-    assert plan.look_again_seconds is None
+    assert plan.requeue_after_seconds is None
     gone = difference(replace(away, evidence=FULL))
     assert entries(gone) == {placed_key(REF): None}
 
@@ -255,7 +255,7 @@ def test_a_deletion_is_proposed_before_it_is_made() -> None:
     plan = difference(unwanted(budget="unproposed"))
     assert not plan
     assert plan.deletes
-    assert plan.look_again_seconds == 0
+    assert plan.requeue_after_seconds == 0
 
 
 def test_a_deletion_beyond_the_budget_is_held() -> None:
@@ -326,7 +326,7 @@ def test_an_intent_stays_while_its_apply_may_still_take_effect() -> None:
     waiting = unwanted(live=None, record=intent, settling_seconds=40.0)
     plan = difference(waiting)
     assert not plan
-    assert plan.look_again_seconds == 40.0
+    assert plan.requeue_after_seconds == 40.0
     assert plan.record == intent
     assert entries(difference(replace(waiting, settling_seconds=0.0))) == {placed_key(REF): None}
 
@@ -348,7 +348,7 @@ def test_a_container_is_deleted_only_when_nothing_else_is_inside(ref: ObjectRef)
     full = difference(replace(unknown, in_use="configmaps/shop/theirs is there"))
     assert not full
     assert (full.outcome.state, full.outcome.reason) == ("Held", "InUse")
-    assert full.look_again_seconds == 60
+    assert full.requeue_after_seconds == 60
     empty = replace(unknown, in_use="")
     assert not needs_inspection(empty)
     assert [type(action) for action in difference(empty)] == [Delete]
