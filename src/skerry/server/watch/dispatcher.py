@@ -82,6 +82,9 @@ class Dispatcher:
         self._position = 0
         self._memory: deque[Change] = deque()
         self._memory_bytes = 0
+        # The same by type and cluster, which is what nearly every watch is of. In lists: most are
+        # short, and a deque is never small.
+        self._memory_of: dict[str, list[Change]] = {}
         # Everything above this revision, up to the position, is in memory.
         self._memory_floor = 0
         self._subscribers: dict[str, dict[Subscriber, None]] = {}
@@ -165,6 +168,7 @@ class Dispatcher:
         # A new set, so that whoever drew conclusions from the old one can tell.
         self.touched = set()
         self._memory.clear()
+        self._memory_of.clear()
         self._memory_bytes, self._memory_floor = 0, revision
         self._advance(revision)
         for subscriber in [s for group in self._subscribers.values() for s in group]:
@@ -230,11 +234,17 @@ class Dispatcher:
         """Keep a change in memory; return its size."""
         size = _size(change.event)
         self._memory.append(change)
+        self._memory_of.setdefault(_place(change.event.key), []).append(change)
         self._memory_bytes += size
         max_events = self._remembered_events
         while len(self._memory) > max_events or self._memory_bytes > _REMEMBERED_BYTES:
             oldest = self._memory.popleft()
             self._memory_bytes -= _size(oldest.event)
+            place = _place(oldest.event.key)
+            there = self._memory_of[place]
+            del there[0]
+            if not there:
+                del self._memory_of[place]
             self._memory_floor = oldest.event.revision
         return size
 
@@ -294,8 +304,10 @@ class Dispatcher:
 
     def _replay(self, subscriber: Subscriber, after: int) -> None:
         missed: list[Change] = []
+        place = _place(subscriber.prefix)
+        memory: Sequence[Change] = self._memory_of.get(place, ()) if place else self._memory
         # From the end: most who subscribe have seen all but the last, or the very last.
-        for change in reversed(self._memory):
+        for change in reversed(memory):
             if change.event.revision <= after:
                 break
             if change.event.key.startswith(subscriber.prefix):
@@ -322,6 +334,13 @@ class Dispatcher:
 
 def _size(event: Event) -> int:
     return len(event.value or b"") + len(event.previous or b"") + len(event.key)
+
+
+def _place(key: str) -> str:
+    """Return the prefix of all objects of a type in a cluster that *key*, or a prefix, lies within;
+    empty where it is wider than that."""
+    parts = key.split("/", 4)
+    return f"/{parts[1]}/{parts[2]}/{parts[3]}/" if len(parts) == 5 else ""
 
 
 def _prefixes(key: str) -> tuple[str, Sequence[str]]:

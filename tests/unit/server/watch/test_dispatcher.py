@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,6 +108,42 @@ def test_every_reader_gets_every_event_after_its_beginning_once(
         assert observed == sorted(revision for revision, _ in written if revision > first)
 
     run_virtual(story())
+
+
+class Key(str):
+    """A key that counts how often it is compared with what somebody watches."""
+
+    __slots__ = ()
+    looked_at = 0
+
+    def startswith(self, *arguments: Any) -> bool:
+        Key.looked_at += 1
+        return super().startswith(*arguments)
+
+
+async def test_who_begins_in_the_past_is_not_shown_all_that_happened_elsewhere() -> None:
+    store = MemoryStore("store")
+    dispatcher = Dispatcher(store, remembered_events=300)
+    await dispatcher.start()
+    running = asyncio.ensure_future(dispatcher.run())
+    written: list[tuple[int, str]] = []
+    for number in range(400):
+        key = Key(f"{ALL}cluster-{number % 100}/a/b")
+        written += [(r, key) for r in await store.commit([Write(key, b"{}")])]
+    await dispatcher.reached(written[-1][0])
+    begin = written[200][0]
+    Key.looked_at = 0
+    for prefix in (f"{ALL}cluster-7/", f"{ALL}cluster-7/a/", f"{ALL}cluster-7/a/b"):
+        reader = Reader(prefix, begin)
+        await dispatcher.subscribe(reader, begin)
+        assert reader.revisions == [written[207][0], written[307][0]]
+    assert Key.looked_at <= 3 * 3
+    everywhere, nowhere = Reader(ALL, begin), Reader(f"{ALL}cluster-x/", begin)
+    await dispatcher.subscribe(everywhere, begin)
+    await dispatcher.subscribe(nowhere, begin)
+    assert everywhere.revisions == [revision for revision, _ in written[201:]]
+    assert nowhere.revisions == []
+    running.cancel()
 
 
 async def test_nobody_is_shown_a_change_before_all_steps_of_its_observers() -> None:
