@@ -18,8 +18,8 @@ REASONS = {
     "api/kcp/edge.py:edge_placement": "one schema, read top to bottom as the API reference has it",
     "api/kcp/edge.py:_summary": "one schema, read top to bottom as the API reference has it",
     "app/hub_server.py:_rules": "the order of admission, which must be seen at once",
-    "controllers/edge_scheduler/controller.py:__init__": "parts in the order they depend on",
     "scheduler/metrics.py:__init__": "a list of metrics, one statement each",
+    "server/metrics.py:__init__": "a list of metrics, one statement each",
 }
 
 

@@ -25,7 +25,6 @@ MAILBOX = "-mb-"
 # Files that may spell some, each with the reason.
 ALLOWED = {
     "logic/fleet/syncing/difference.py": "a message tells the user what to write, verbatim",
-    "logic/fleet/syncing/manifest.py": "an extension of kubeconfigs, which only manifests have",
 }
 
 

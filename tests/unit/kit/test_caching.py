@@ -58,6 +58,8 @@ BOUNDED = {
     "skerry.logic.machinery.workspaces.principals.qualified_name": "names of principals",
     "skerry.logic.machinery.workspaces.schemas._native": "built-in types",
     "skerry.server.multiplex.watches._read_selectors": "long text goes past it",
+    "skerry.server.request.info._collection": "long text goes past it",
+    "skerry.server.security.pki._read": "bundles that the server was started with",
     "skerry.server.workspaces.authorization._entering": "clusters that there are",
     "skerry.server.workspaces.authorization._bound_user": "users that were authenticated",
     "urllib.parse.urlsplit": "behind split_url, which limits the length",
