@@ -2,7 +2,8 @@
 
 What one decision writes is then one request and one transaction. Nobody can see half of it, and a
 process that dies leaves none or all of it. A server that does not offer it, as any but ours, is
-asked again once in a while; whoever writes goes step by step then.
+asked again once in a while; whoever writes goes step by step then. So it is with a single cluster
+that refuses it, as one does that has just gone; that says nothing of the others.
 """
 
 from __future__ import annotations
@@ -61,10 +62,13 @@ class AtomicWriter:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._ask_at = 0.0
+        # Until when clusters that refused are not tried again; few, as old ones are forgotten.
+        self._refused: dict[str, float] = {}
 
     async def is_offered(self, cluster: str) -> bool:
         """Tell whether the server takes writes to *cluster* together."""
-        if self._client.clock.monotonic() < self._ask_at:
+        now = self._client.clock.monotonic()
+        if now < max(self._ask_at, self._refused.get(cluster, 0.0)):
             return False
         client = self._client.for_cluster(cluster)
         with suppress(ApiError):  # whatever an ordinary server says to that question
@@ -88,10 +92,18 @@ class AtomicWriter:
             whole = await client.call("POST", client.base + path, {}, body)
         except (BadRequest, RequestEntityTooLarge):
             return None
-        except (Forbidden, NotFound, MethodNotAllowed):
+        except (Forbidden, NotFound):
+            self._refuse(cluster)
+            return None
+        except MethodNotAllowed:
             self._ask_later()  # another server, or another version of it
             return None
         return _read(whole, len(parts))
+
+    def _refuse(self, cluster: str) -> None:
+        now = self._client.clock.monotonic()
+        self._refused = {name: until for name, until in self._refused.items() if until > now}
+        self._refused[cluster] = now + _ASK_AGAIN_SECONDS
 
     def _ask_later(self) -> None:
         self._ask_at = self._client.clock.monotonic() + _ASK_AGAIN_SECONDS

@@ -9,13 +9,18 @@ comes while a batch is under way makes up the next one.
 A batch is of one cluster, and one batch of it is under way at a time, sent by whoever waited
 longest. Where that one is given up, the others are left without an answer, as a lost connection
 would leave them.
+
+One connection leads to all clusters, and what was learnt of the server counts for all of them. One
+that has just gone, or that lets nobody batch, is no reason to think otherwise of the others: what
+was to go together goes one by one there, and each write is answered for itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -23,7 +28,10 @@ from typing import Any
 import msgspec
 import orjson
 
+from skerry.api.errors import ApiError
+from skerry.api.objects import Object
 from skerry.kit.clock import Clock
+from skerry.runtime.answers import answer_failure, decoded
 from skerry.runtime.client import QUIET
 from skerry.runtime.facts import ServerFacts
 from skerry.runtime.transport import NO_HEADERS, Answer, Transport, TransportError
@@ -35,6 +43,11 @@ _MAX_PARTS = 100
 _MAX_BODY_BYTES = 64 * 1024
 EXTENSION = "batch"
 _KEPT_HEADERS = ("accept", "user-agent")
+# A batch that is answered so was not begun, and its parts may be answered otherwise.
+_NOT_BEGUN = (403, 404, 405)
+# Says whether the server has extensions at all where a cluster does not; who may not ask there
+# keeps what is known.
+_ROOT = "/clusters/root"
 # What a batch may carry, and the cluster it is of: in front of "/api" there is that or nothing.
 _RESOURCE = re.compile(r"((?:/clusters/[^/]+)?)/apis?/")
 
@@ -53,14 +66,14 @@ _ANSWERS = msgspec.json.Decoder(_Answers)
 
 @dataclass(slots=True, eq=False)
 class _Write:
-    """A write that waits for company, and where its answer goes."""
+    """A write that waits for company, and where its answer goes; None sends it as it is."""
 
     method: str
     path: str
     query: str
     headers: Mapping[str, str]
     body: bytes
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[Answer | None]
 
     def part(self, base: str) -> dict[str, Any]:
         return {
@@ -119,7 +132,7 @@ class BatchingTransport(WrappedTransport):
         base = self._gathered_below(path, headers, body)
         if base is None:
             return await super().request(method, path, query, headers, body)
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         write = _Write(method, path, query, headers, body, answer)
         line = self._lines.setdefault(base, _Line(base))
         line.writes += 1
@@ -135,7 +148,10 @@ class BatchingTransport(WrappedTransport):
             line.writes -= 1
             if not line.writes:
                 del self._lines[base]
-        return await answer
+        together = await answer
+        if together is None:
+            return await super().request(method, path, query, headers, body)
+        return together
 
     def _gathered_below(self, path: str, headers: Mapping[str, str], body: bytes) -> str | None:
         """Return the path of the cluster whose batch a request may join, None for no batch."""
@@ -164,20 +180,42 @@ class BatchingTransport(WrappedTransport):
                     write.answer.set_exception(TransportError(str(error)))
                     write.answer.exception()  # it may be that nobody waits any more
 
-    async def _sent(self, base: str, taken: list[_Write]) -> list[Answer]:
+    async def _sent(self, base: str, taken: list[_Write]) -> Sequence[Answer | None]:
         first = taken[0]
         if len(taken) == 1:
             alone = (first.method, first.path, first.query, first.headers, first.body)
             return [await super().request(*alone)]
+        batch = (self._facts.extensions or {}).get(EXTENSION)
+        if batch is None:  # they were gathered before that was known
+            return [None] * len(taken)
         kept = {name: first.headers[name] for name in _KEPT_HEADERS if name in first.headers}
         kept["content-type"] = "application/json"
         payload = orjson.dumps({"requests": [write.part(base) for write in taken]})
-        path = base + (self._facts.extensions or {}).get(EXTENSION, "")
-        whole = await super().request("POST", path, "", kept, payload)
-        if whole.status in (404, 405):
+        whole = await super().request("POST", base + batch, "", kept, payload)
+        if whole.status not in _NOT_BEGUN:
+            return _read(whole, len(taken))
+        if whole.status == 405:
             self._facts.extensions = None  # another server, or another version of it
-            raise TransportError("the server no longer takes batches")
-        return _read(whole, len(taken))
+        elif whole.status == 404:
+            await self._ask_again(base, kept)
+        return [None] * len(taken)
+
+    async def _ask_again(self, base: str, headers: Mapping[str, str]) -> None:
+        """Learn whether the server has no batches any more, or just no such cluster."""
+
+        async def ask() -> Object:
+            answer = await self._inner.request("GET", f"{base}/extensions", "", headers)
+            if answer.status == 404 and base:
+                answer = await self._inner.request("GET", f"{_ROOT}/extensions", "", headers)
+            if answer.status != 200:
+                raise answer_failure(answer)
+            return decoded(answer.body)
+
+        # Where there is no answer, what is known stays.
+        with suppress(ApiError, TransportError):
+            await self._facts.known_extensions(ask, again=True)
+        if not self._facts.extensions:
+            self._facts.extensions = None  # whoever needs them asks anew, perhaps after an upgrade
 
 
 def _read(whole: Answer, count: int) -> list[Answer]:

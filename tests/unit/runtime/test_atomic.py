@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skerry.api.errors import Conflict, Forbidden, NotFound
+from skerry.api.errors import Conflict, Forbidden, MethodNotAllowed, NotFound
 from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.runtime.atomic import AtomicWriter, Part
@@ -98,3 +98,38 @@ async def test_a_server_that_no_longer_takes_it_is_not_one_that_refuses() -> Non
         await AtomicWriter(server(OFFERED, Conflict("busy"))).write("c", PARTS)
     with pytest.raises(TransportError, match="1 answers to a batch of 2"):
         await AtomicWriter(server(OFFERED, {"answers": [{"code": 200}]})).write("c", PARTS)
+
+
+@pytest.mark.parametrize("refusal", [NotFound("no such page"), Forbidden("not here")])
+@virtual
+async def test_a_cluster_that_does_not_take_it_keeps_nobody_else_from_it(
+    refusal: Exception,
+) -> None:
+    there = server(OFFERED, refusal)
+    writer = AtomicWriter(there)
+    assert await writer.write("gone", PARTS) is None
+    assert not await writer.is_offered("gone")
+    assert await writer.is_offered("c")
+    await there.clock.sleep(61)
+    assert await writer.is_offered("gone")
+    assert len(there.asked) == 2, "nobody asks what is known"  # type: ignore[attr-defined]
+
+
+@virtual
+async def test_a_server_without_the_method_is_asked_again_whichever_the_cluster() -> None:
+    there = server(OFFERED, MethodNotAllowed(), OFFERED)
+    writer = AtomicWriter(there)
+    assert await writer.write("c", PARTS) is None
+    assert not await writer.is_offered("other")
+    await there.clock.sleep(61)
+    assert await writer.is_offered("other")
+
+
+@virtual
+async def test_refusals_are_forgotten_when_they_count_no_more() -> None:
+    there = server(OFFERED, *[NotFound("no such page")] * 20)
+    writer = AtomicWriter(there)
+    for number in range(20):
+        await writer.write(f"gone-{number}", PARTS)
+        await there.clock.sleep(20)
+    assert len(writer._refused) <= 4

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import cast
 
 import orjson
 import pytest
 
 from skerry.api.errors import AlreadyExists, Conflict, NotFound
 from skerry.api.kinds import GroupVersionResource
+from skerry.api.objects import Object
 from skerry.kit.clock import LoopClock
 from skerry.runtime.batching import BatchingTransport
 from skerry.runtime.client import Client, DeleteOptions
@@ -160,6 +162,142 @@ async def test_writes_to_several_clusters_travel_with_those_to_the_same() -> Non
             ("/clusters/b/extensions/v1/batch", 2),
             ("/clusters/root:c/api/v1/namespaces/default/configmaps/map-2", 1),
         ]
+
+
+class Refusing(Clusters):
+    """One of its clusters, ``gone``, answers as prepared and has nothing of what is written."""
+
+    def __init__(self, batch: int, *, question: int = 404, at_root: int = 404) -> None:
+        super().__init__()
+        self._codes = {"/extensions/v1/batch": batch, "/extensions": question}
+        self._at_root = at_root
+        self.offers: Object = {"extensions": [{"name": "batch", "path": "/extensions/v1/batch"}]}
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> Answer:
+        await asyncio.sleep(0.01)
+        _, gone, rest = path.partition("/clusters/gone")
+        code = self._codes.get(rest, 404) if gone else 200
+        if path == "/clusters/root/extensions":
+            code = self._at_root
+        if code == 200 and not path.endswith("/extensions"):
+            return await super().request(method, path, query, headers, body)
+        self.passed.append((path, 1))
+        text = orjson.dumps(self.offers) if code == 200 else f"no {rest}".encode()
+        return Answer(code, {}, text)
+
+
+def refusing(server: Refusing) -> tuple[Client, ServerFacts]:
+    clock, facts = LoopClock(), ServerFacts(extensions={"batch": "/extensions/v1/batch"})
+    return Client(BatchingTransport(server, clock, facts), clock=clock, facts=facts), facts
+
+
+async def written(client: Client, *places: str) -> list[object]:
+    writes = (patched(client.for_cluster(place), f"map-{n}", "1") for n, place in enumerate(places))
+    return await asyncio.gather(*writes, return_exceptions=True)
+
+
+REFUSALS = pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param(Refusing(404, question=200), id="the cluster offers it"),
+        pytest.param(Refusing(404, at_root=200), id="others offer it"),
+        pytest.param(Refusing(404, at_root=403), id="nobody says"),
+        pytest.param(Refusing(404, question=500), id="no answer"),
+        pytest.param(Refusing(403), id="not for this cluster"),
+    ],
+)
+
+
+@REFUSALS
+@virtual
+async def test_a_cluster_that_takes_no_batch_keeps_nobody_else_from_them(server: Refusing) -> None:
+    client, facts = refusing(server)
+    server.passed.clear()
+    answers = await written(client, "gone", "b", "gone", "b")
+    assert [type(answer) for answer in answers] == [NotFound, dict, NotFound, dict]
+    assert "map-0" in str(answers[0]), "each part has an answer of its own"
+    assert "map-2" in str(answers[2])
+    assert facts.extensions == {"batch": "/extensions/v1/batch"}
+    server.passed.clear()
+    await written(client, "b", "b")
+    assert server.passed == [("/clusters/b/extensions/v1/batch", 2)]
+
+
+@pytest.mark.parametrize(
+    ("server", "left"), [(Refusing(404), None), (Refusing(405), None)], ids=["404", "405"]
+)
+@virtual
+async def test_a_server_that_no_longer_takes_batches_carries_all_out_one_by_one(
+    server: Refusing, left: object
+) -> None:
+    client, facts = refusing(server)
+    server.passed.clear()
+    answers = await written(client, "gone", "gone")
+    assert [type(answer) for answer in answers] == [NotFound, NotFound]
+    assert facts.extensions is left
+    await written(client, "b", "b")
+    assert [path.rpartition("/")[2] for path, _ in server.passed[-2:]] == ["map-0", "map-1"]
+
+
+@virtual
+async def test_another_version_of_the_server_is_believed() -> None:
+    server = Refusing(404, question=200)
+    server.offers = {"extensions": [{"name": "ca-bundle", "path": "/x"}]}
+    client, facts = refusing(server)
+    await written(client, "gone", "gone")
+    assert facts.extensions == {"ca-bundle": "/x"}
+
+
+@virtual
+async def test_what_waits_while_batches_are_given_up_goes_as_it_is() -> None:
+    server = Refusing(405)
+    client, facts = refusing(server)
+    waiting = asyncio.create_task(written(client, "b", "b"))
+    await asyncio.sleep(0.001)
+    facts.extensions = None
+    assert [type(answer) for answer in await waiting] == [dict, dict]
+    assert [count for _, count in server.passed] == [1, 1]
+
+
+@virtual
+async def test_nothing_is_kept_of_a_cluster_once_its_writes_are_answered_or_given_up() -> None:
+    async with batching() as (client, noting):
+        lines = cast(BatchingTransport, client.transport)._lines
+        await asyncio.gather(patched(client, "map-0", "1"), patched(client, "map-1", "1"))
+        assert not lines, "after success"
+        noting.losing = True
+        writes = (patched(client, f"map-{number}", "1") for number in range(2))
+        await asyncio.gather(*writes, return_exceptions=True)
+        assert not lines, "after failure"
+        noting.losing = False
+        for moment in (0.0, 0.005, 0.025):  # before its turn, gathering, and under way
+            tasks = [asyncio.create_task(patched(client, f"map-{n}", "2")) for n in range(3)]
+            await asyncio.sleep(moment)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            assert not lines, f"given up after {moment} s"
+
+
+@virtual
+async def test_a_line_outlives_whoever_opened_it_and_was_given_up() -> None:
+    async with batching() as (client, _):
+        lines = cast(BatchingTransport, client.transport)._lines
+        first = asyncio.create_task(patched(client, "map-0", "1"))
+        second = asyncio.create_task(patched(client, "map-1", "1"))
+        await asyncio.sleep(0.005)
+        first.cancel()
+        await asyncio.wait([first])
+        assert list(lines) == [""]
+        await second
+        assert not lines
 
 
 @virtual
