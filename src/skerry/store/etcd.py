@@ -82,7 +82,7 @@ class EtcdStore:
         self._numbers = Numbering()
         self._feed = Feed(0)
         self._cache = self._empty_cache()
-        self._reads = SharedReads(client, self._cache, clock)
+        self._reads = SharedReads(client, self._cache, self._layout, clock)
         self._replays = Replays(client, self._layout, self._numbering)
         self._committer = Committer(
             client, self._layout, self._numbering, ids, max_operations=max_txn_ops
@@ -248,7 +248,7 @@ class EtcdStore:
         self._numbers = Numbering(identity.offset)
         # What is cached is numbered by the identity before.
         self._cache = self._empty_cache()
-        self._reads = SharedReads(self._client, self._cache, self._clock)
+        self._reads = SharedReads(self._client, self._cache, self._layout, self._clock)
         bounds = await self._bounds()
         self._feed.restart(bounds.newest)
         live = Live(

@@ -93,6 +93,9 @@ class Committer:
                 f"{len(writes)} keys in one commit; this etcd takes {self._max_operations} "
                 "(raise --max-txn-ops there and etcd_max_txn_ops here)"
             )
+        for write in writes:
+            # A key that has no bytes fails here, and not everybody's transaction.
+            self._layout.key(write.key)
         waiter: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait(_Pending(writes, waiter))

@@ -95,6 +95,17 @@ async def test_only_whose_expectation_fails_has_a_conflict(bench: Bench) -> None
     assert (bench.value("/a"), bench.value("/b"), bench.value("/c")) == (b"1", None, b"3")
 
 
+async def test_a_key_that_has_no_bytes_is_the_trouble_of_its_writer_alone(bench: Bench) -> None:
+    wrong, right = await outcomes(
+        bench.commit(Write("/b", b"2"), Write("/\ud800", b"2")), bench.commit(Write("/c", b"3"))
+    )
+    assert isinstance(wrong, UnicodeEncodeError)
+    assert isinstance(right, list)
+    assert isinstance((await outcomes(bench.commit(Write("/c", b"4"))))[0], list)
+    assert (bench.value("/b"), bench.value("/c")) == (None, b"4")
+    await bench.committer.finish()
+
+
 async def test_a_revision_of_another_store_fits_nothing(bench: Bench) -> None:
     await bench.commit(Write("/a", b"1"))
     with pytest.raises(Conflict):

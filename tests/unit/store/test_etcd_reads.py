@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
 import grpc
 import pytest
 
-from skerry.kit.clock import SystemClock
+from skerry.kit.clock import LoopClock, SystemClock
 from skerry.store import etcd_messages as messages
 from skerry.store.base import Entry, StoreError, Unavailable
-from skerry.store.etcd_cache import ReadCache
+from skerry.store.etcd_cache import Question, ReadCache
 from skerry.store.etcd_client import EtcdClient, EtcdOptions
 from skerry.store.etcd_layout import Layout, Numbering, packed
 from skerry.store.etcd_reads import SharedReads
+from tests.kit.sim.loop import virtual
 from tests.kit.store.tiny_etcd import Fault, TinyEtcd, tiny_etcd
 
 LAYOUT = Layout("/t/")
@@ -65,7 +66,7 @@ async def bench() -> AsyncIterator[Bench]:
     async with tiny_etcd() as etcd:
         client, clock = Gated(etcd.url), SteppedClock()
         cache = ReadCache(LAYOUT, Numbering(0), max_operations=4)
-        bench = Bench(etcd, client, clock, SharedReads(client, cache, clock))
+        bench = Bench(etcd, client, clock, SharedReads(client, cache, LAYOUT, clock))
         yield bench
         await bench.reads.stop()
         await client.close()
@@ -156,3 +157,144 @@ async def test_stopping_fails_what_was_sent_and_what_waits(bench: Bench) -> None
     for each in (sent, waiting):
         with pytest.raises(Unavailable, match="closed"):
             await each
+
+
+# In virtual time, where etcd is a list of delays.
+
+
+class Slow:
+    """Answers each question after a delay of its own, with nothing; or fails as it is bidden."""
+
+    def __init__(self, *delays: float | Exception) -> None:
+        self._delays = list(delays)
+        self.asked_at: list[float] = []
+
+    async def inquire(self, request: bytes) -> messages.Transacted:
+        self.asked_at.append(asyncio.get_running_loop().time())
+        delay = self._delays.pop(0) if self._delays else 0.001
+        if isinstance(delay, Exception):
+            raise delay
+        await asyncio.sleep(delay)
+        # A range for each key that was asked for; these caches know none.
+        return messages.Transacted(1, True, [messages.Ranged([], False, 0, 1)])
+
+
+class Spoilt(ReadCache):
+    """Cannot ask for some keys, because of a bug."""
+
+    def __init__(self, bad: str) -> None:
+        super().__init__(LAYOUT, Numbering(0), max_operations=1)
+        self._bad = bad
+
+    def question(self, keys: Iterable[str]) -> Question:
+        if self._bad in (kept := list(keys)):
+            raise ValueError("a bug")
+        return super().question(kept)
+
+
+def slow_reads(client: Slow, cache: ReadCache | None = None) -> SharedReads:
+    one_each = cache or ReadCache(LAYOUT, Numbering(0), max_operations=1)
+    return SharedReads(client, one_each, LAYOUT, LoopClock())
+
+
+async def failed(read: asyncio.Future[Entry | None]) -> bool:
+    """Tell whether a read fails; one that hangs is a deadlock here."""
+    try:
+        await read
+    except StoreError:
+        return True
+    return False
+
+
+@virtual
+async def test_two_reads_are_enough_to_get_past_a_question_that_hangs() -> None:
+    client = Slow(10.0)
+    reads = slow_reads(client)
+    loop = asyncio.get_running_loop()
+    hanging = reads.get("/a")
+    await asyncio.sleep(0.1)
+    assert await reads.get("/b") is None
+    assert loop.time() < 0.3
+    assert client.asked_at == [0.0, pytest.approx(0.25)]
+    assert await hanging is None
+    await reads.stop()
+
+
+@virtual
+async def test_a_third_read_waits_for_one_of_two_questions_that_hang() -> None:
+    client = Slow(10.0, 5.0)
+    reads = slow_reads(client)
+    found = [reads.get(key) for key in ("/a", "/b", "/c")]
+    await asyncio.gather(*found)
+    assert client.asked_at == [0.0, pytest.approx(0.25), pytest.approx(5.25)]
+    await reads.stop()
+
+
+@virtual
+async def test_answers_that_come_in_time_are_never_asked_for_twice() -> None:
+    client = Slow(*[0.2] * 20)
+    reads = slow_reads(client)
+    await asyncio.gather(*(reads.get(f"/{number}") for number in range(20)))
+    assert client.asked_at == [pytest.approx(0.2 * number) for number in range(20)]
+    await reads.stop()
+
+
+@virtual
+async def test_nothing_goes_on_after_a_stop_and_whoever_comes_then_is_refused() -> None:
+    client = Slow(10.0)
+    reads = slow_reads(client)
+    found = [reads.get("/a"), reads.get("/b")]
+    await asyncio.sleep(0.1)
+    await reads.stop()
+    found.append(reads.get("/c"))
+    assert [await failed(each) for each in found] == [True] * 3
+    await asyncio.sleep(60)
+    assert client.asked_at == [0.0]
+
+
+@virtual
+@pytest.mark.parametrize("times", [1, 5])
+async def test_a_key_that_has_no_bytes_is_the_trouble_of_its_reader_alone(times: int) -> None:
+    client = Slow(0.3, 0.3)
+    reads = slow_reads(client)
+    good = [reads.get("/a")]
+    for _ in range(times):
+        with pytest.raises(UnicodeEncodeError):
+            reads.get("/core/pods/a/b/\ud800")
+        good.append(reads.get("/b"))
+        await asyncio.sleep(0.5)
+    assert await asyncio.gather(*good) == [None] * len(good)
+    await reads.stop()
+
+
+@virtual
+@pytest.mark.parametrize("times", [1, 5])
+async def test_a_question_that_cannot_be_made_fails_those_who_wait_and_no_later_ones(
+    times: int,
+) -> None:
+    client = Slow()
+    reads = slow_reads(client, Spoilt("/bad"))
+    for _ in range(times):
+        assert [await failed(reads.get(key)) for key in ("/bad", "/a")] == [True, False]
+        together = [reads.get("/bad"), reads.get("/a")]
+        assert [await failed(each) for each in together] == [True, True]
+    assert await reads.get("/a") is None
+    await reads.stop()
+
+
+@virtual
+@pytest.mark.parametrize("where", ["asking", "understanding"])
+async def test_a_question_that_fails_as_none_should_lets_the_next_one_go(where: str) -> None:
+    """Nobody comes after those who waited meanwhile."""
+
+    class Short(Slow):
+        async def inquire(self, request: bytes) -> messages.Transacted:
+            answer = await super().inquire(request)
+            lacks = where == "understanding" and len(self.asked_at) == 1
+            return answer._replace(ranges=[]) if lacks else answer
+
+    client = Short(*([ValueError("a bug")] if where == "asking" else []))
+    reads = slow_reads(client)
+    found = [reads.get(key) for key in ("/a", "/b", "/c")]
+    assert [await failed(each) for each in found] == [True, False, False]
+    await reads.stop()
