@@ -10,12 +10,18 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from skerry.app.process_beats import ProcessBeat, RestartCounts
 from skerry.app.process_metrics import KeptMetrics
 from skerry.app.process_peers import Peers
+from skerry.server.batch import PARTS_AT_ONCE
 from skerry.server.flow import FlowSettings
 from skerry.server.http.settings import HttpSettings
 from skerry.server.lanes import LaneSettings
 from skerry.server.watch.shared_revisions import ProcessRevisions
+
+# A batch runs so many parts at once, all in one process and in one name, and refusing some would
+# refuse most: the next ones are there at once. Two batches, for an edge has two connections.
+_MIN_QUEUE = 2 * PARTS_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +35,11 @@ class ProcessMember:
     # The console's, where there is one.
     console: Sequence[socket.socket]
     revisions: ProcessRevisions
+    beat: ProcessBeat
     peers: Peers
-    metrics: KeptMetrics
+    # The last reports of all processes, in their order.
+    metrics: Sequence[KeptMetrics]
+    restarts: RestartCounts
     # Reads as ended once the supervisor asks to stop, or is no more.
     lifeline: int
 
@@ -53,8 +62,9 @@ class ProcessMember:
 def flow_share(settings: FlowSettings, processes: int) -> FlowSettings:
     """Return the part of a server's limits that each of its *processes* has.
 
-    Together they let in what the one would, and less than one request each more. Processor time is
-    not shared out: each process has a loop of its own to protect.
+    Together they let in what the one would, and less than one request each more; but a queue has
+    room for two batches in each of them. Processor time is not shared out: each process has a loop
+    of its own to protect.
     """
     return replace(
         settings,
@@ -78,11 +88,12 @@ def http_share(settings: HttpSettings, processes: int) -> HttpSettings:
 
 
 def _lane_share(lane: LaneSettings, processes: int) -> LaneSettings:
+    queue = max(min(lane.queue, _MIN_QUEUE), _share(lane.queue, processes))
     return replace(
         lane,
         seats=_share(lane.seats, processes),
-        queue=_share(lane.queue, processes),
-        max_waiting=_share(lane.max_waiting, processes),
+        queue=queue,
+        max_waiting=max(queue, _share(lane.max_waiting, processes)),
     )
 
 

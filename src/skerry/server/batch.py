@@ -28,7 +28,7 @@ from skerry.server.http.target import parsed_target
 # What a burst of statuses comes to; more is another request.
 _MAX_REQUESTS = 200
 # Parts under way at a time: their first steps together take the loop for some milliseconds.
-_AT_ONCE = 16
+PARTS_AT_ONCE = 16
 _METHODS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 # Where a token decides which cluster is meant, it must do so for the parts as well.
 _KEPT_HEADERS = ("user-agent", "authorization")
@@ -72,7 +72,7 @@ class Batches:
             answers = [b""] * len(parts)
             async with asyncio.TaskGroup() as tasks:
                 rest = iter(enumerate(parts))
-                for _ in range(min(_AT_ONCE, len(parts))):
+                for _ in range(min(PARTS_AT_ONCE, len(parts))):
                     tasks.create_task(self._some(visit, rest, answers))
             sender.write(b'{"answers":[%b]}' % b",".join(answers))
 

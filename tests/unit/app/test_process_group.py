@@ -168,7 +168,7 @@ def test_the_shares_of_all_processes_make_up_the_limits_of_one_server(count: int
         (flow.reading.seats, part.reading.seats),
         (flow.mutating.seats, part.mutating.seats),
         (flow.anonymous.seats, part.anonymous.seats),
-        (flow.mutating.max_waiting, part.mutating.max_waiting),
+        (flow.edges.max_waiting, part.edges.max_waiting),
         (flow.watches, part.watches),
         (flow.workspace_watches, part.workspace_watches),
         (http.connections, transport.connections),
