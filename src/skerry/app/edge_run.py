@@ -14,6 +14,7 @@ from skerry.app.edge_node import edge_flavor, edge_settings
 from skerry.app.standalone import StartError, run_server
 from skerry.app.supervised import announcing
 from skerry.edge.agent.pod_network import NetworkLost
+from skerry.kit.log import report_failure
 
 
 def run_edge(directory: Path, ready_fd: int = -1) -> int:
@@ -23,7 +24,7 @@ def run_edge(directory: Path, ready_fd: int = -1) -> int:
         run_server(edge_settings(directory, config), edge_flavor(config), announcing(ready_fd))
     except* (EdgeConfigError, StartError, NetworkLost) as group:
         for line in _lines(group):
-            sys.stderr.write(f"skerry edge: {line}\n")
+            report_failure("skerry edge", line)
         failed = True
     else:
         failed = False

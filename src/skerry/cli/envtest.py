@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import click
 
 from skerry.cli.options import FOLDER
-from skerry.cli.printing import show
+from skerry.cli.printing import show, show_lines
 from skerry.kit.log import announce, report_failure
 
 _PROGRAM = """#!/bin/sh
@@ -72,7 +72,7 @@ def kube_apiserver(arguments: tuple[str, ...]) -> None:
     """Serve as kube-apiserver would that got ARGUMENTS, with objects in memory."""
     flags = given_flags(arguments)
     if "help" in flags:
-        announce("kube-apiserver, by skerry serve:\n" + "\n".join(f"  --{name}" for name in _KNOWN))
+        show_lines(["kube-apiserver, by skerry serve:", *(f"  --{name}" for name in _KNOWN)])
         return
     # Only now: who asks for help does not wait for the server to load.
     from skerry.app.settings import ServerSettings, StoreSettings

@@ -8,6 +8,9 @@ operator wants to see, 4 and more for debugging. Nothing secret and no whole obj
 
 Where lines are JSON, everything a process writes is: what it announces, the sentence it ends with,
 warnings of libraries, exceptions nobody caught.
+
+Values are what others have written, and lines are read on terminals in the end: in both forms what
+a terminal obeys is written as JSON's escape of it, so a value is known exactly and a line is one.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from types import TracebackType
 from typing import Any, Literal, TextIO
 
 from skerry.kit.clock import Clock, SystemClock
-from skerry.kit.text import shortened
+from skerry.kit.text import inert_json, inert_line, shortened
 
 Format = Literal["text", "json"]
 
@@ -88,7 +91,7 @@ def report_failure(command: str, error: object) -> None:
 
 def _form(severity: str, line: str) -> str:
     if _sink.format == "text":
-        return line
+        return inert_line(line)
     where = f"{os.path.basename(sys._getframe(2).f_code.co_filename)}:{sys._getframe(2).f_lineno}"
     return _json_line(severity, "", where, line, {}).rstrip("\n")
 
@@ -182,7 +185,7 @@ def _text_line(
     head = f"{severity}{moment:%m%d %H:%M:%S.%f} {threading.get_native_id():7d} {where}]"
     pairs = "".join(f" {key}={_text_value(value)}" for key, value in values.items())
     controller = f" controller={json.dumps(name)}" if name and "controller" not in values else ""
-    return f"{head} {json.dumps(message, ensure_ascii=False)}{controller}{pairs}\n"
+    return inert_json(f"{head} {json.dumps(message, ensure_ascii=False)}{controller}{pairs}\n")
 
 
 def _json_line(
@@ -197,7 +200,7 @@ def _json_line(
     if name:
         record["controller"] = name
     bounded = {key: _json_value(value) for key, value in values.items()}
-    return json.dumps(record | bounded, default=str, ensure_ascii=False) + "\n"
+    return inert_json(json.dumps(record | bounded, default=str, ensure_ascii=False)) + "\n"
 
 
 def _json_value(value: object) -> object:

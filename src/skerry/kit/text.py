@@ -63,6 +63,14 @@ def inert_lines(lines: Iterable[str]) -> str:
     return "".join(f"{inert_line(line)}\n" for line in lines)
 
 
+def inert_json(text: str) -> str:
+    """Return JSON *text*, inert: its strings have escapes in place of what a terminal obeys.
+
+    It is read as the same value. Nothing outside of strings is obeyed but ends of lines.
+    """
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def _replacement(found: re.Match[str]) -> str:
     return " " if found[0] in _SPACES else "?"
 

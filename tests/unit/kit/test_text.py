@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from unicodedata import category
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skerry.kit.text import float_text, inert, inert_line, one_line, shortened
+from skerry.kit.text import float_text, inert, inert_json, inert_line, one_line, shortened
 
 
 def test_long_text_is_cut_and_says_how_much_is_left_out() -> None:
@@ -35,6 +36,14 @@ def test_inert_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
     assert inert(made) == made
     assert inert_line(text) == made.replace("\n", " ").replace("\t", " ")
     assert made.encode().decode() == made
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_inert_json_is_one_line_and_reads_as_the_same_value(value: object) -> None:
+    made = inert_json(json.dumps(value, ensure_ascii=False))
+    assert inert_line(made) == made
+    assert json.loads(made) == value
+    assert inert_json(made) == made
 
 
 @pytest.mark.parametrize(

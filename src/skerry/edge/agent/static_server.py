@@ -20,9 +20,9 @@ class _Handler(SimpleHTTPRequestHandler):
     timeout = 30
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        sys.stdout.write(
-            f"{self.address_string()} - - [{self.log_date_time_string()}] {format % args}\n"
-        )
+        # In words of whoever asks, who has no say in what a terminal does that shows the log.
+        asked = (format % args).encode("unicode_escape").decode()
+        sys.stdout.write(f"{self.address_string()} - - [{self.log_date_time_string()}] {asked}\n")
         sys.stdout.flush()
 
 

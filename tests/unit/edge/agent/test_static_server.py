@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,3 +70,13 @@ def test_files_below_the_root_are_served_logged_and_nothing_else(served: Served)
     assert code == 0
     assert "127.0.0.1 - - [" in log
     assert '"GET / HTTP/1.1" 200 -\n' in log
+
+
+def test_what_clients_ask_is_logged_as_text_that_is_only_read(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
+        client.sendall(b"GET /a\x1b[2J\x9b2J\x07\xe5 HTTP/1.1\r\nConnection: close\r\n\r\n")
+        while client.recv(4096):
+            pass
+    _, log = served.end()
+    assert '"GET /a\\x1b[2J\\x9b2J\\x07\\xe5 HTTP/1.1"' in log
+    assert all(line.isprintable() for line in log.splitlines())
