@@ -394,8 +394,8 @@ class Connection(AnswerWriter):
             if self._transport is not None:
                 self._transport.abort()
             return False
-        if chunked:
-            self._write(_LAST_CHUNK)
+        # Unframed there is nothing more to say, but for the head where nothing was said.
+        self._write(_LAST_CHUNK if chunked else b"")
         return keep and not self._draining
 
     async def _run_upgrade(self, upgrade: Upgrade) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -339,6 +340,83 @@ async def test_a_stream_to_http_1_0_is_unframed_and_ends_with_the_connection() -
     async with serving(handler) as (_, port), connected(port) as client:
         client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         assert (await client.answer()).body == b"onetwo"
+
+
+async def silent(_: Sender) -> None:
+    """End without a word."""
+
+
+async def empty(sender: Sender) -> None:
+    """Write nothing, as what passes pieces on does at their end."""
+    sender.write(b"")
+
+
+async def drained(sender: Sender) -> None:
+    """Write nothing, and wait for room."""
+    await sender.drain()
+
+
+@pytest.mark.parametrize("run", [silent, empty, drained])
+@pytest.mark.parametrize(
+    ("version", "connection", "kept"),
+    [
+        (b"1.0", b"close", False),
+        (b"1.0", b"keep-alive", False),
+        (b"1.1", b"close", False),
+        (b"1.1", b"keep-alive", True),
+    ],
+)
+async def test_a_stream_that_has_nothing_to_say_is_a_whole_answer(
+    version: bytes, connection: bytes, kept: bool, run: Callable[[Sender], Awaitable[None]]
+) -> None:
+    async def handler(_: Request) -> Answer:
+        return Stream(run, 302, "text/plain", (("Location", "/x"),))
+
+    asked = b"GET / HTTP/%b\r\nHost: a\r\nConnection: %b\r\n\r\n" % (version, connection)
+    async with serving(handler) as (_, port), connected(port) as client:
+        # The first is served by a new task, the others in the callback that reads them.
+        for _ in range(3 if kept else 1):
+            client.send(asked)
+            got = await client.answer()
+            assert (got.status, got.headers["location"], got.body) == (302, "/x", b"")
+        if kept:
+            client.send(asked * 3)
+            assert [(await client.answer()).status for _ in range(3)] == [302] * 3
+        else:
+            assert await client.rest() == b""
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize("first", [b"", b"one"])
+async def test_a_stream_that_fails_at_once_is_no_whole_answer(version: bytes, first: bytes) -> None:
+    async def run(sender: Sender) -> None:
+        sender.write(first)
+        raise ConnectionResetError("the other end is gone")
+
+    async def handler(_: Request) -> Answer:
+        return Stream(run)
+
+    async with serving(handler) as (_, port), connected(port) as client:
+        client.send(b"GET / HTTP/%b\r\nHost: a\r\n\r\n" % version)
+        assert b"0\r\n\r\n" not in await client.rest()
+
+
+async def test_a_stream_that_the_server_ends_before_it_wrote_is_a_whole_answer() -> None:
+    began = asyncio.Event()
+
+    async def handler(_: Request) -> Answer:
+        async def run(_: Sender) -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        return Stream(run)
+
+    async with serving(handler) as (server, port), connected(port) as client:
+        client.send(b"GET / HTTP/1.0\r\n\r\n")
+        await began.wait()
+        for each in list(server._connections):
+            each.drain_and_close()
+        assert (await client.answer()).status == 200
 
 
 async def test_a_stream_is_cancelled_when_its_client_leaves() -> None:
