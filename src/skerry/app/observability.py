@@ -9,7 +9,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from skerry.app.process_member import ProcessMember, flow_share
-from skerry.app.process_metrics import GroupMetrics
+from skerry.app.process_metrics import GroupMetrics, register_restarts
 from skerry.app.settings import ServerSettings
 from skerry.kit.clock import Clock
 from skerry.kit.ids import IdSource
@@ -105,6 +105,7 @@ def build_observability(
 def _metrics_handler(metrics: ServerMetrics, member: ProcessMember | None) -> PathHandler:
     if member is None:
         return metrics.handle
+    register_restarts(metrics.registry, member.restarts)
     return GroupMetrics(metrics.registry, member.peers, member.metrics).handle
 
 

@@ -7,7 +7,8 @@ are equal servers over one etcd, as servers on several machines are, and elect w
 
 The first process starts alone, because it makes what is made once (keys, certificates, the first
 objects). The group is ready when all are. From then on one that ends is started again, at once at
-first and more slowly when it does not last; the supervisor's own end is theirs, too.
+first and more slowly when it does not last; one that is stuck is killed, and started again like it
+(``process_beats``). The supervisor's own end is theirs, too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ from dataclasses import dataclass
 
 from skerry.app.console_record import no_console
 from skerry.app.listening import listen_problem
+from skerry.app.process_beats import (
+    ENDED,
+    LOOK_SECONDS,
+    STUCK,
+    STUCK_SECONDS,
+    RestartCounts,
+    SharedBeats,
+    Silence,
+)
 from skerry.app.process_member import ProcessMember
 from skerry.app.process_metrics import KeptMetrics
 from skerry.app.process_peers import GroupName, Peers
@@ -75,6 +85,8 @@ class _Process:
     began: float = 0.0
     pause: float = 0.0
     due: float = 0.0
+    # Whether it was killed because it did not answer.
+    stuck: bool = False
 
 
 def run_processes(
@@ -119,7 +131,7 @@ async def _listening(
         problem = no_console(settings, error)
         if not settings.console_optional:
             raise StartError(problem) from error
-        log.warning("the hub goes without its console", problem=problem)
+        log.warning("the hub goes without its console", error=problem)
         return sockets, []
 
 
@@ -135,6 +147,9 @@ class ProcessGroup:
         clock: Clock,
         console: Sequence[socket.socket] = (),
         ids: IdSource | None = None,
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        stuck_seconds: float = STUCK_SECONDS,
     ) -> None:
         self._processes = [_Process(index) for index in range(count)]
         self._sockets = sockets
@@ -145,6 +160,11 @@ class ProcessGroup:
         self._announce = announce
         self._now = clock.monotonic
         self._revisions = SharedRevisions(count)
+        self._beats = SharedBeats(count)
+        self._silence = Silence(
+            count, self._now(), look_seconds=look_seconds, stuck_seconds=stuck_seconds
+        )
+        self._restarts = RestartCounts()
         self._lifeline, self._held = os.pipe()
         self._waiting = set(range(count))
         self._line = ""
@@ -164,6 +184,8 @@ class ProcessGroup:
                     if self._waiting:
                         self._stop(patience)
                         return code or 1
+            if self._silence.due <= self._now():
+                self._end_stuck()
             for process in self._gaps():
                 if process.due <= self._now():
                     self._start(process)
@@ -180,11 +202,22 @@ class ProcessGroup:
         watched = [stop]
         watched += [each.ending for each in self._processes if each.ending >= 0]
         watched += [each.saying for each in self._processes if each.saying >= 0]
-        due = min((each.due for each in self._gaps()), default=None)
-        timeout = None if due is None else max(0.0, due - self._now())
+        due = min((each.due for each in self._gaps()), default=self._silence.due)
+        timeout = max(0.0, min(due, self._silence.due) - self._now())
         return select.select(watched, [], [], timeout)[0]
 
+    def _end_stuck(self) -> None:
+        """Kill the processes that have not been heard of for long; their end is seen like any."""
+        for index in self._silence.look(self._beats.counts(), self._now()):
+            process = self._processes[index]
+            if process.pid:
+                log.error("a process is stuck; it is killed", process=index, pid=process.pid)
+                process.stuck = True
+                os.kill(process.pid, signal.SIGKILL)
+
     def _start(self, process: _Process) -> None:
+        self._beats.reset(process.index)
+        process.stuck = False
         process.saying, said = os.pipe()
         process.began = self._now()
         # What is still to be printed would be printed by both.
@@ -221,8 +254,10 @@ class ProcessGroup:
             self._sockets,
             self._console,
             self._revisions.of(process.index),
+            self._beats.of(process.index),
             Peers(self._name, process.index, len(self._processes)),
-            self._metrics[process.index],
+            self._metrics,
+            self._restarts,
             self._lifeline,
         )
 
@@ -259,6 +294,7 @@ class ProcessGroup:
         process.pause = next_pause(process.pause, now - process.began)
         process.due = now + process.pause
         if not self._waiting:
+            self._restarts.add(STUCK if process.stuck else ENDED)
             log.warning(
                 "a process ended; it starts again",
                 process=process.index,

@@ -21,6 +21,8 @@ from skerry.api.edge_marks import MARKS
 from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
 from skerry.app import settings as server_settings
+from skerry.app.process_beats import RestartCounts
+from skerry.app.process_metrics import register_restarts
 from skerry.app.scheduler_reference import configuration_page
 from skerry.logic.machinery import oidc as oidc_settings
 from skerry.logic.machinery.builtin import builtin_resources
@@ -148,6 +150,7 @@ def _metrics() -> str:
     server, runtime = CollectorRegistry(), CollectorRegistry()
     ServerMetrics(server, FairFlow())
     WebhookMetrics(server)
+    register_restarts(server, RestartCounts())
     RuntimeMetrics(runtime)
     scheduler = CollectorRegistry()
     scheduler.register(SchedulerMetrics())

@@ -272,6 +272,7 @@ async def _serving_store(
             await assembly.complete()
             if member is not None:
                 background.append(tasks.create_task(member.peers.run()))
+                background.append(tasks.create_task(member.beat.run(clock)))
             # Not before: of a group, the others take what arrives until this one can answer.
             await http.start(tls=tls, sockets=sockets)
             entries = assembly.entries()

@@ -15,7 +15,14 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 # The same in every process, up to how fresh it is.
-_ALIKE = frozenset({"apiserver_storage_objects", "python_info", "process_max_fds"})
+_ALIKE = frozenset(
+    {
+        "apiserver_storage_objects",
+        "python_info",
+        "process_max_fds",
+        "skerry_server_process_restarts",
+    }
+)
 _EARLIEST = frozenset({"process_start_time_seconds"})
 # What only grows: an end of one process must not take it back.
 _LASTING = frozenset({"counter", "histogram"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import signal
@@ -22,10 +23,19 @@ from skerry.server.http.settings import HttpSettings
 _PATIENCE = 20.0
 
 
+async def beat_until_stopped(member: ProcessMember) -> None:
+    stopped = asyncio.Event()
+    member.follow(stopped)
+    async with asyncio.TaskGroup() as tasks:
+        beating = tasks.create_task(member.beat.run(SystemClock()))
+        await stopped.wait()
+        beating.cancel()
+
+
 class Supervised:
     """A group in a thread of this process, with a pipe by which its processes report."""
 
-    def __init__(self, count: int, failing: int = -1) -> None:
+    def __init__(self, count: int, failing: int = -1, beating: bool = False) -> None:
         self.announced: list[str] = []
         self._ready = threading.Event()
         self._heard, self._said = os.pipe()
@@ -40,10 +50,15 @@ class Supervised:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             os.write(said, f"{member.index} {os.getpid()}\n".encode())
             ready(f"ready {member.index}")
+            if beating:
+                asyncio.run(beat_until_stopped(member))
             select.select([member.lifeline], [], [])
             return 0
 
-        group = ProcessGroup(count, [listening], serve, self._announce, SystemClock())
+        group = ProcessGroup(
+            count, [listening], serve, self._announce, SystemClock(),
+            look_seconds=0.1, stuck_seconds=2.0,
+        )  # fmt: skip
 
         def run() -> None:
             self.code = group.run(self._stopping, _PATIENCE)
@@ -59,11 +74,11 @@ class Supervised:
     def ready(self) -> None:
         assert self._ready.wait(_PATIENCE)
 
-    def started(self, count: int) -> list[tuple[int, int]]:
+    def started(self, count: int, patience: float = _PATIENCE) -> list[tuple[int, int]]:
         """Return the index and process of the next *count* that started."""
         found: list[tuple[int, int]] = []
         while len(found) < count:
-            assert select.select([self._heard], [], [], _PATIENCE)[0], found
+            assert select.select([self._heard], [], [], patience)[0], found
             for line in os.read(self._heard, 4096).decode().splitlines():
                 index, pid = line.split()
                 found.append((int(index), int(pid)))
@@ -107,6 +122,34 @@ def test_a_process_that_dies_is_started_again_and_nothing_is_announced_twice(
     os.kill(pid, signal.SIGKILL)
     assert group.started(1)[0][0] == index
     assert group.announced == ["ready 0"]
+
+
+def test_a_process_that_is_stuck_is_killed_and_started_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    supervised = Supervised(3, beating=True)
+    started = supervised.started(3)
+    supervised.ready()
+    index, pid = started[-1]
+    os.kill(pid, signal.SIGSTOP)
+    again, replacement = supervised.started(1)[0]
+    assert (again, replacement != pid) == (index, True)
+    # The others were heard of all the time.
+    for _, other in started[:-1]:
+        os.kill(other, 0)
+    assert supervised.stop() == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "is stuck" in line]
+    assert len(lines) == 1
+    assert lines[0].endswith(f"process={index} pid={pid}")
+
+
+def test_a_process_that_has_not_begun_to_answer_is_given_time() -> None:
+    supervised = Supervised(2)
+    supervised.started(2)
+    supervised.ready()
+    with pytest.raises(AssertionError):
+        supervised.started(1, patience=3.0)
+    assert supervised.stop() == 0
 
 
 def test_stopping_ends_every_process(group: Supervised) -> None:
