@@ -22,12 +22,17 @@ from tests.kit.e2e.places import DEPLOYMENTS, Places, deployment, until
 from bench.edge_hub import COMPUTE, EDGE, NAMESPACES, PROVIDER, bind, body, make_workspace, slice_of
 from bench.report import Row, table
 from bench.syncer import lines, resident
-from skerry.api.edge import CAUSE, EDGE_PLACEMENTS, SINGLE_PLACEMENT_SLICES, mailbox_named
+from skerry.api.edge import (
+    CAUSE,
+    EDGE_PLACEMENTS,
+    SINGLE_PLACEMENT_SLICES,
+    STATUS_SUMMARIES,
+    mailbox_named,
+)
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.summary.content import NAMESPACED
 from skerry.runtime.client import Client, Selection
 
 _SUITE = "causes"
@@ -119,7 +124,7 @@ async def _latencies(places: Places, owner: Client) -> list[float]:
     """Return seconds from another reason at the edge to the summary that has it."""
     taken = []
     selection = Selection(namespace="shop", fields="metadata.name=p-deployments-web")
-    async with owner.watch(NAMESPACED, selection) as events:
+    async with owner.watch(STATUS_SUMMARIES, selection) as events:
         for number in range(_ROUNDS):
             message = f"image {number} is not in the registry"
             began = time.perf_counter()
@@ -136,7 +141,7 @@ async def _healing(places: Places, owner: Client) -> list[float]:
     """Return seconds from a status that is well to the summary without a cause."""
     taken = []
     selection = Selection(namespace="shop", fields="metadata.name=p-deployments-web")
-    async with owner.watch(NAMESPACED, selection) as events:
+    async with owner.watch(STATUS_SUMMARIES, selection) as events:
         for _ in range(_ROUNDS // 10):
             for status, healthy in ((_WELL, "True"), (_STUCK, "False")):
                 began = time.perf_counter()

@@ -39,6 +39,7 @@ from skerry.api.edge import (
     HEARTBEAT_NAMESPACE,
     PROJECTED,
     PROJECTED_VALUE,
+    STATUS_SUMMARIES,
     SYNCER_CONFIGS,
     mailbox_named,
 )
@@ -51,7 +52,6 @@ from skerry.edge.syncer.tables.served_types import DEFINITIONS
 from skerry.kit.ids import IdSource, SystemIds
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
-from skerry.logic.fleet.summary.content import NAMESPACED as SUMMARIES
 from skerry.runtime.client import EVERYWHERE, Client, Selection
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.metrics import RuntimeMetrics
@@ -242,7 +242,7 @@ async def _synced(syncers: list[LightSyncer]) -> None:
 async def _summarized(client: Client) -> None:
     """Wait until every report has reached the summaries."""
     factory = InformerFactory(client.at("", _WORKLOAD), ids=SystemIds())
-    summaries = factory.informer(SUMMARIES)
+    summaries = factory.informer(STATUS_SUMMARIES)
 
     def complete() -> bool:
         found = [each.get("healthy") for each in summaries.index.objects()]

@@ -38,6 +38,7 @@ from skerry.api.edge import (
     HEARTBEAT_NAMESPACE,
     MAX_LEASE_SECONDS,
     SINGLE_PLACEMENT_SLICES,
+    STATUS_SUMMARIES,
     Mailbox,
     edge_placement_ref,
 )
@@ -48,7 +49,7 @@ from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES, MIN_LEASE_SECONDS
 from skerry.logic.fleet.placement.records import Destination
-from skerry.logic.fleet.summary.content import MAX_DETAILS, NAMESPACED, Subject, summary_content
+from skerry.logic.fleet.summary.content import MAX_DETAILS, Subject, summary_content
 from skerry.logic.fleet.summary.freshness import LIVE
 from skerry.logic.fleet.summary.report import Report, report_of
 from skerry.logic.fleet.summary.standing import Detail
@@ -215,7 +216,7 @@ async def _reports(client: Client, clusters: Sequence[str], shares: Shares) -> l
     began = time.perf_counter()
     await _until(owner, lambda summary: summary.get("destinations") == _EDGES)
     starting = time.perf_counter() - began
-    before = await owner.get(NAMESPACED, "p-deployments-web", "shop")
+    before = await owner.get(STATUS_SUMMARIES, "p-deployments-web", "shop")
     written: list[float] = []
 
     async def report(number: int) -> None:
@@ -255,7 +256,7 @@ async def _reports(client: Client, clusters: Sequence[str], shares: Shares) -> l
 async def _lapses(client: Client, clusters: Sequence[str], shares: Shares) -> list[Row]:
     """Let every Lease run out at nearly the same time."""
     owner, seen = client.at("", "root:wmw"), asyncio.Event()
-    before = await owner.get(NAMESPACED, "p-deployments-web", "shop")
+    before = await owner.get(STATUS_SUMMARIES, "p-deployments-web", "shop")
     writes = 0
 
     async def count_placement_writes() -> None:
@@ -298,7 +299,7 @@ def _lease(seconds: int) -> Object:
 
 async def _until(owner: Client, wanted: Callable[[Object], bool]) -> Object:
     """Follow the summary until it says what is *wanted*."""
-    async with owner.watch(NAMESPACED) as events:
+    async with owner.watch(STATUS_SUMMARIES) as events:
         async for event in events:
             if _about(event) and wanted(event.object):
                 return event.object

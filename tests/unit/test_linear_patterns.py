@@ -262,7 +262,7 @@ def _named() -> Iterator[tuple[str, str, int]]:
     from skerry.logic.machinery.schema import decoding, formats
 
     for name in ("_SUBDOMAIN", "_DNS1035", "_WILDCARD", "_PERCENT",
-                 "_HTTP_HEADER", "_HTTP_PATH", "_ENV_VAR", "_CONFIG_MAP_KEY"):  # fmt: skip
+                 "_HTTP_HEADER", "_HTTP_PATH", "_CONFIG_MAP_KEY"):  # fmt: skip
         yield f"skerry.logic.machinery.names.{name}", getattr(names, name), 0
     for pattern, piece in decoding._LAYOUT:
         yield f"skerry.logic.machinery.schema.decoding {piece}", pattern, 0

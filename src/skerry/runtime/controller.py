@@ -25,7 +25,7 @@ from skerry.logic.machinery.plan import Plan, Terminal
 from skerry.runtime.execute import Executor
 from skerry.runtime.informer import Informer
 from skerry.runtime.metrics import RuntimeMetrics
-from skerry.runtime.workqueue import ShutDown, WorkQueue
+from skerry.runtime.workqueue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 O = TypeVar("O")  # noqa: E741 - what was observed
@@ -70,7 +70,7 @@ class Controller(Generic[K, O]):
         self._log = Logger(name)
 
     async def run(self) -> None:
-        """Work until cancelled or until the queue is shut down."""
+        """Work until cancelled."""
         for informer in self._informers:
             await informer.wait_synced()
         self._log.info("starting workers", v=2, workers=self._workers)
@@ -80,10 +80,7 @@ class Controller(Generic[K, O]):
 
     async def _work(self) -> None:
         while True:
-            try:
-                key = await self.queue.get()
-            except ShutDown:
-                return
+            key = await self.queue.get()
             try:
                 await self._reconcile(key)
             finally:

@@ -33,10 +33,6 @@ class QueueFull(Exception):
     """More distinct keys wait than the queue was ever meant to hold."""
 
 
-class ShutDown(Exception):
-    """The queue hands out nothing any more."""
-
-
 @dataclass(slots=True)
 class _Later:
     handle: asyncio.TimerHandle
@@ -65,7 +61,6 @@ class WorkQueue(Generic[K]):
         self._later: dict[K, _Later] = {}
         self._failures: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
-        self._shut_down = False
         self._quiet = asyncio.Event()
         self._quiet.set()
         counted = metrics or RuntimeMetrics()
@@ -97,7 +92,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Have *key* worked on soon."""
-        if self._shut_down or key in self._added:
+        if key in self._added:
             return
         if len(self._added) >= self._capacity:
             raise QueueFull(f"queue {self.name!r}: over {self._capacity} keys wait")
@@ -108,8 +103,6 @@ class WorkQueue(Generic[K]):
 
     def add_after(self, key: K, seconds: float) -> None:
         """Have *key* worked on after *seconds*, or earlier when that was already wanted."""
-        if self._shut_down:
-            return
         if seconds <= 0:
             self.add(key)
             return
@@ -148,10 +141,8 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     async def get(self) -> K:
-        """Return the next key; ``done`` must follow. Raises ``ShutDown`` in the end."""
+        """Return the next key, when there is one; ``done`` must follow."""
         while not self._waiting:
-            if self._shut_down:
-                raise ShutDown(self.name)
             await self._arrival()
         key = self._waiting.popleft()
         now = asyncio.get_running_loop().time()
@@ -167,19 +158,6 @@ class WorkQueue(Generic[K]):
         if key in self._added:
             self._enqueue(key)
         elif self.idle:
-            self._quiet.set()
-
-    def shut_down(self) -> None:
-        """Hand out nothing more and accept nothing more; work under way may finish."""
-        self._shut_down = True
-        for later in self._later.values():
-            later.handle.cancel()
-        self._later.clear()
-        self._waiting.clear()
-        self._added.clear()
-        while self._getters:
-            _resolve(self._getters.popleft())
-        if self.idle:
             self._quiet.set()
 
     def _come(self, key: K) -> None:
@@ -207,8 +185,3 @@ class WorkQueue(Generic[K]):
             if getter.done() and not getter.cancelled() and self._waiting:
                 self._notify_one()  # we were called but leave; somebody else must answer
             raise
-
-
-def _resolve(getter: asyncio.Future[None]) -> None:
-    if not getter.done():
-        getter.set_result(None)

@@ -96,10 +96,6 @@ class TypeSet:
         """Types by the apiVersion and kind of their objects."""
         return {(r.info.api_version, r.info.kind): r for r in reversed(self.resources)}
 
-    def storing(self, group_resource: GroupResource) -> Resource | None:
-        """Return the type of that name at whatever version comes first."""
-        return next((r for r in self.resources if r.info.group_resource == group_resource), None)
-
 
 class Catalogue:
     """The types of every cluster: built in, and defined there by CustomResourceDefinitions."""

@@ -19,9 +19,9 @@ import pytest
 
 from skerry.kit.clock import SystemClock
 from skerry.server.security.pki import Authority, new_ca
-from skerry.server.security.tls import client_context
 from tests.kit.e2e.processes import Kubectl
 from tests.kit.ports import free_ports
+from tests.kit.server.certificates import client_context
 
 SKERRY = str(Path(sys.executable).with_name("skerry"))
 Answer = tuple[int, Any]

@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 from skerry.server.security.pki import Credential
-from skerry.server.security.tls import client_context
 from skerry.testing import api_server
+from tests.kit.server.certificates import client_context
 
 GO = {
     "Accept": "application/vnd.kubernetes.protobuf,application/json",
@@ -33,6 +33,7 @@ METADATA_LIST = ",".join(
     f"application/{form};as=PartialObjectMetadataList;{_META}"
     for form in ("vnd.kubernetes.protobuf", "json")
 )
+
 METADATA = METADATA_LIST.replace("MetadataList", "Metadata")
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 KUBECTL = {

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from functools import lru_cache
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from skerry.api.objects import Object
 from skerry.api.schema import Definitions, Schema
+from skerry.logic.machinery import protobuf
+
+# Every kind that has a message: apiVersion, kind, message.
+BUILT_IN_KINDS: Final[Mapping[str, Mapping[str, str]]] = json.loads(
+    files(protobuf).joinpath("fields.json").read_text()
+)["kinds"]
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPri
 from cryptography.x509.oid import NameOID
 
 from skerry.server.security.pki import Credential, Pki
-from skerry.server.security.tls import Shown
+from skerry.server.security.tls import Shown, load_credential
 
 Key = CertificateIssuerPrivateKeyTypes
 
@@ -41,6 +41,14 @@ def encoded_csr(name: str = "jane", *groups: str) -> str:
     """Return a request for *name* as ``spec.request`` holds it."""
     key = ec.generate_private_key(ec.SECP256R1())
     return base64.b64encode(csr(key, subject(name, groups))).decode()
+
+
+def client_context(ca: bytes, credential: Credential | None = None) -> ssl.SSLContext:
+    """Return the context of a client that trusts *ca* and shows *credential*."""
+    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cadata=ca.decode("ascii"))
+    if credential is not None:
+        load_credential(context, credential)
+    return context
 
 
 def server_context(

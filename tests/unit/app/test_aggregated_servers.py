@@ -27,9 +27,8 @@ from skerry.server.http.message import Answer, Request, Response, Sender, Stream
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import HttpSettings
 from skerry.server.security.pki import Authority, Credential, Pki, new_ca
-from skerry.server.security.tls import client_context
 from skerry.server.streaming.websocket import as_duplex
-from tests.kit.server.certificates import server_context
+from tests.kit.server.certificates import client_context, server_context
 
 API_SERVICES = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
 SERVICES = GroupVersionResource("", "v1", "services")

@@ -17,8 +17,7 @@ from skerry.logic.machinery.certificate_signers import CLIENT, KUBELET_CLIENT
 from skerry.runtime import kubeconfig
 from skerry.runtime.client import Client
 from skerry.server.security.pki import Credential
-from skerry.server.security.tls import client_context
-from tests.kit.server.certificates import csr, subject
+from tests.kit.server.certificates import client_context, csr, subject
 from tests.kit.server.wire import connected
 
 REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")

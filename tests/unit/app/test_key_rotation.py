@@ -34,9 +34,10 @@ from skerry.server.security.pki import (
     new_ca,
     read_authorities,
 )
-from skerry.server.security.tls import client_context, is_named
+from skerry.server.security.tls import is_named
 from skerry.server.user import User
 from skerry.store.base import Write
+from tests.kit.server.certificates import client_context
 from tests.kit.server.clock import HandClock
 
 ADMIN = Peer(user=User("admin", groups=("system:masters",)))

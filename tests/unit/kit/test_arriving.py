@@ -11,8 +11,7 @@ import pytest
 
 from skerry.kit.arriving import ArrivingProtocol
 from skerry.server.security.pki import Pki, open_pki, server_names
-from skerry.server.security.tls import client_context
-from tests.kit.server.certificates import server_context
+from tests.kit.server.certificates import client_context, server_context
 
 
 class Taking(ArrivingProtocol):

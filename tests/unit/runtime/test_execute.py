@@ -276,9 +276,9 @@ async def played(story: Story, seconds: float) -> RuntimeMetrics:
     controller = Controller("test", reconciler, queue, ids=SeededIds(1), metrics=metrics)
     queue.add(("key",))
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(controller.run())
+        running = tasks.create_task(controller.run())
         await asyncio.sleep(seconds)
-        queue.shut_down()
+        running.cancel()
     return metrics
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skerry.runtime.backoff import Backoff
-from skerry.runtime.workqueue import QueueFull, ShutDown, WorkQueue
+from skerry.runtime.workqueue import QueueFull, WorkQueue
 from tests.kit.sim.loop import virtual
 
 
@@ -55,25 +55,6 @@ async def test_a_failed_key_is_retried_after_a_doubling_time_until_forgotten() -
     assert queue.failures("a") == 4
     queue.forget("a")
     assert queue.retry("a") == 1.0
-
-
-@virtual
-async def test_a_shut_down_queue_ends_those_who_wait() -> None:
-    queue: WorkQueue[str] = WorkQueue("q")
-    queue.add_after("late", 5)
-
-    async def waits() -> str:
-        with pytest.raises(ShutDown):
-            await queue.get()
-        return "ended"
-
-    async with asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(waits())
-        await asyncio.sleep(1)
-        queue.shut_down()
-    assert waiting.result() == "ended"
-    queue.add("ignored")
-    assert queue.idle
 
 
 @virtual
@@ -129,10 +110,7 @@ async def test_no_key_is_lost_nor_worked_on_twice_at_once(
 
     async def work() -> None:
         while True:
-            try:
-                key = await queue.get()
-            except ShutDown:
-                return
+            key = await queue.get()
             assert busy[key] == 0
             busy[key] += 1
             last_work[key] = now()
@@ -141,14 +119,14 @@ async def test_no_key_is_lost_nor_worked_on_twice_at_once(
             queue.done(key)
 
     async with asyncio.TaskGroup() as tasks:
-        for _ in range(workers):
-            tasks.create_task(work())
+        working = [tasks.create_task(work()) for _ in range(workers)]
         for key, pause, delay in steps:
             queue.add_after(key, delay)
             last_add[key] = max(now(), last_add.get(key, 0.0))
             await asyncio.sleep(pause)
         await asyncio.sleep(100)
-        queue.shut_down()
+        for each in working:
+            each.cancel()
     assert last_work.keys() == last_add.keys()
     assert all(last_work[key] >= last_add[key] for key in last_add)
 

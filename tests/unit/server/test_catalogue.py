@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skerry.api.keys import ObjectKey
-from skerry.api.kinds import GroupResource, GroupVersion
+from skerry.api.kinds import GroupVersion
 from skerry.api.objects import Object
 from skerry.logic.machinery import crd
 from skerry.server.catalogue import CRD_GROUP, CRD_RESOURCE, Catalogue, TypeSet, builtin_types
@@ -99,8 +99,6 @@ def test_of_two_versions_each_has_the_other_and_content_is_visited_once() -> Non
     assert [gvr.version for gvr in types.other_versions(first.info)] == ["v2"]
     assert types.other_versions(resource("pods").info) == ()
     assert [r.info.version for r in types.stored if r.info.resource == "things"] == ["v1"]
-    assert types.storing(GroupResource("example.org", "things")) is not None
-    assert types.storing(GroupResource("example.org", "others")) is None
 
 
 def test_types_are_found_by_kind_and_by_group_and_version() -> None:

@@ -31,7 +31,6 @@ _CONFIG_MAP_KEY = "[-._a-zA-Z0-9]+"
 _PERCENT = "[0-9]+%"
 _HTTP_HEADER = "[-A-Za-z0-9]+"
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_ENV_VAR = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 
 
 def too_long(length: int) -> str:

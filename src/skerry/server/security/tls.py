@@ -104,14 +104,6 @@ def _context(clients: str, credential: Credential) -> ssl.SSLContext:
     return context
 
 
-def client_context(ca: bytes, credential: Credential | None = None) -> ssl.SSLContext:
-    """Return the context of a client that trusts *ca* and shows *credential*."""
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cadata=ca.decode("ascii"))
-    if credential is not None:
-        load_credential(context, credential)
-    return context
-
-
 def load_credential(context: ssl.SSLContext, credential: Credential) -> None:
     """Give *context* a certificate and key held in memory.
 

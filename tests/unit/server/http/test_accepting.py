@@ -15,9 +15,8 @@ from skerry.server.http.message import Answer, Request, Response
 from skerry.server.http.server import HttpServer
 from skerry.server.http.settings import MIB, HttpSettings
 from skerry.server.security.pki import Pki, open_pki, server_names
-from skerry.server.security.tls import client_context
 from skerry.server.user import User
-from tests.kit.server.certificates import server_context
+from tests.kit.server.certificates import client_context, server_context
 from tests.kit.server.wire import GET, Client, connected, serving, turn, until
 
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"

@@ -18,8 +18,7 @@ import pytest
 from skerry.server.http.message import Answer, Request, Sender, Stream
 from skerry.server.http.settings import HttpSettings
 from skerry.server.security.pki import open_pki
-from skerry.server.security.tls import client_context
-from tests.kit.server.certificates import server_context
+from tests.kit.server.certificates import client_context, server_context
 from tests.kit.server.wire import GET, echo, serving, turn, until
 
 

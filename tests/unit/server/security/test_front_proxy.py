@@ -16,7 +16,7 @@ from skerry.app.standalone import PLAIN_SERVER, serving
 from skerry.kit.clock import SystemClock
 from skerry.logic.machinery.front_proxy import FrontProxySettings
 from skerry.server.security.pki import Authority, Credential, new_ca
-from skerry.server.security.tls import client_context
+from tests.kit.server.certificates import client_context
 
 PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 JANE = {

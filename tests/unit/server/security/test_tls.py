@@ -11,8 +11,8 @@ from cryptography import x509
 from skerry.kit.clock import SystemClock
 from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.security.pki import Authority, Pki, new_ca, open_pki, server_names
-from skerry.server.security.tls import OWN_NAME, client_context
-from tests.kit.server.certificates import server_context
+from skerry.server.security.tls import OWN_NAME
+from tests.kit.server.certificates import client_context, server_context
 from tests.kit.server.clock import HandClock
 from tests.kit.server.wire import GET, Got, connected, serving
 

@@ -14,7 +14,7 @@ import hashlib
 import re
 from typing import Any, Final, NamedTuple
 
-from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, STATUS_SUMMARIES, SliceOwner
+from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, SliceOwner
 from skerry.logic.fleet.placement.slices import label_for
 from skerry.logic.fleet.summary.health import WITHOUT_HEALTH, has_health
 from skerry.logic.fleet.summary.report import Number
@@ -24,9 +24,6 @@ from skerry.logic.machinery.names import dns1123_subdomain
 from skerry.logic.machinery.workspaces.names import base36
 
 Raw = dict[str, Any]
-
-# Summaries of namespaced objects are namespaced; of others they are a type of their own.
-NAMESPACED: Final = STATUS_SUMMARIES
 
 # A detail is some 300 bytes: a summary of 10,000 destinations stays near 30 KB, and a person who
 # has mended the first hundred unhealthy ones sees the next.

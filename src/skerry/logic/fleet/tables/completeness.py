@@ -112,7 +112,3 @@ class Completeness(Generic[S, K]):
     def is_awaited(self, scope: S) -> bool:
         """Tell whether rows are pending on *scope*."""
         return scope in self._waiting
-
-    def pending_keys(self) -> list[K]:
-        """Return every pending row, in order."""
-        return sorted(self._pending)

@@ -49,11 +49,6 @@ def message_of(api_version: str, kind: str) -> str | None:
     return kinds.get(api_version, {}).get(kind) or kinds[_META].get(kind)
 
 
-def built_in_kinds() -> Mapping[str, Mapping[str, str]]:
-    """Return every known kind: apiVersion, kind, message."""
-    return _table().kinds
-
-
 @cache
 def fields_of(message: str) -> Mapping[int, Field]:
     """Return the fields of *message* by number; read on first use, one message at a time."""

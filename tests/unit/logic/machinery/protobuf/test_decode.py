@@ -20,17 +20,18 @@ from hypothesis import strategies as st
 from skerry.api.kinds import GroupVersionKind
 from skerry.logic.machinery.protobuf import decode, encode
 from skerry.logic.machinery.protobuf.decode import DEEPEST, MAGIC
-from skerry.logic.machinery.protobuf.table import Field, built_in_kinds, fields_of
+from skerry.logic.machinery.protobuf.table import Field, fields_of
 from skerry.wire.protobuf import (
     delimited_field,
     fixed64_field,
     number_field,
     varint,
 )
+from tests.kit.machinery.kinds import BUILT_IN_KINDS
 
 SAMPLES = orjson.loads(Path(__file__).with_name("samples.json").read_bytes())
 KINDS = sorted(
-    (api_version, kind) for api_version, kinds in built_in_kinds().items() for kind in kinds
+    (api_version, kind) for api_version, kinds in BUILT_IN_KINDS.items() for kind in kinds
 )
 
 
@@ -113,7 +114,7 @@ def _field_values(field: Field, depth: int) -> st.SearchStrategy[dict[str, Any]]
 @st.composite
 def objects(draw: st.DrawFn) -> dict[str, Any]:
     api_version, kind = draw(st.sampled_from(KINDS))
-    body = draw(messages(built_in_kinds()[api_version][kind]))
+    body = draw(messages(BUILT_IN_KINDS[api_version][kind]))
     return {"apiVersion": api_version, "kind": kind, **body}
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skerry.logic.machinery.protobuf.table import built_in_kinds, fields_of, message_of
+from skerry.logic.machinery.protobuf.table import fields_of, message_of
 from skerry.logic.machinery.protobuf.values import SPECIAL
+from tests.kit.machinery.kinds import BUILT_IN_KINDS
 
 SCALARS = {"string", "bool", "int", "uint", "double", "bytes", "list", "runtime.RawExtension"}
 
@@ -29,9 +30,9 @@ def test_flags_are_read() -> None:
     assert pod["containers"].repeated
 
 
-@pytest.mark.parametrize("version", sorted(built_in_kinds()))
+@pytest.mark.parametrize("version", sorted(BUILT_IN_KINDS))
 def test_every_message_leads_to_messages_that_are_known(version: str) -> None:
-    pending = list(built_in_kinds()[version].values())
+    pending = list(BUILT_IN_KINDS[version].values())
     seen: set[str] = set()
     while pending:
         message = pending.pop()
