@@ -266,6 +266,16 @@ def without_managed_fields(obj: Object) -> Object:
     return obj
 
 
+def enqueue_present(add: Callable[[Key], None]) -> Handler:
+    """Return the handler that adds the key of every object that is new or has changed."""
+
+    def handle(_: Object | None, new: Object | None) -> None:
+        if new is not None:
+            add(key_of(new))
+
+    return handle
+
+
 def _whole(obj: Object) -> Object:
     return obj
 

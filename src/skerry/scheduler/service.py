@@ -26,7 +26,7 @@ from skerry.kit.log import Logger
 from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.election import LeaderElection, Terms
 from skerry.runtime.health import Authorize, HealthEndpoint, MakePage
-from skerry.runtime.informer import InformerFactory
+from skerry.runtime.informer import InformerFactory, without_managed_fields
 from skerry.runtime.metrics import RuntimeMetrics
 from skerry.scheduler.cache.objects import KINDS
 from skerry.scheduler.cache.pod import scheduled_volumes
@@ -328,14 +328,19 @@ def sources(event_handlers: EventHandlers) -> list[Source]:
             Source(
                 resource_of(attribute),
                 EVERYTHING,
-                _slim,
+                without_managed_fields,
                 event_handlers.namespace
                 if attribute == "namespaces"
                 else event_handlers.other(attribute),
             )
             for attribute in KINDS
         ),
-        Source(NODES, EVERYTHING, _slim, event_handlers.measured(event_handlers.node, "Node")),
+        Source(
+            NODES,
+            EVERYTHING,
+            without_managed_fields,
+            event_handlers.measured(event_handlers.node, "Node"),
+        ),
         Source(
             PODS, _LIVING, PodSlimming().slim, event_handlers.measured(event_handlers.pod, "Pod")
         ),
@@ -352,12 +357,6 @@ def _log_profiles(scheduler: PodScheduler) -> None:
             filter=[plugin.name for plugin in framework.filter],
             score={plugin.name: framework.weights[plugin.name] for plugin in framework.score},
         )
-
-
-def _slim(obj: Object) -> Object:
-    """Drop what no decision looks at; managed fields are often half an object."""
-    obj["metadata"].pop("managedFields", None)
-    return obj
 
 
 _POD_SPEC = (

@@ -8,7 +8,8 @@ import pytest
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.runtime.client import Selection
-from skerry.runtime.index import MutatedObject
+from skerry.runtime.index import Key, MutatedObject
+from skerry.runtime.informer import enqueue_present
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.world import World
@@ -197,3 +198,13 @@ async def test_changing_a_cached_object_is_found_out() -> None:
 
     with pytest.raises(MutatedObject):
         await changing()
+
+
+def test_an_object_enqueues_itself_until_it_is_gone() -> None:
+    obj = {"metadata": {"name": "one", "namespace": "ns"}}
+    added: list[Key] = []
+    handle = enqueue_present(added.append)
+    handle(None, obj)
+    handle(obj, obj)
+    handle(obj, None)
+    assert added == [Key("", "ns", "one")] * 2

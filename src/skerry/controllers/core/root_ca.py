@@ -22,7 +22,7 @@ from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
-from skerry.runtime.informer import Handler, without_managed_fields
+from skerry.runtime.informer import Handler, enqueue_present, without_managed_fields
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "root-ca-certificate-publisher-controller"
@@ -32,16 +32,6 @@ ROOT_CA_NAME = "kube-root-ca.crt"
 ONLY_ROOT_CAS = Selection(fields=f"metadata.name={ROOT_CA_NAME}")
 
 # -- events -----------------------------------------------------------------------------------
-
-
-def enqueue_on_namespaces(add: Callable[[Key], None]) -> Handler:
-    """Return the handler for namespaces."""
-
-    def handle(_: Object | None, new: Object | None) -> None:
-        if new is not None:
-            add(key_of(new))
-
-    return handle
 
 
 def enqueue_on_config_maps(add: Callable[[Key], None]) -> Handler:
@@ -143,7 +133,7 @@ def build(
         CONFIG_MAPS, ONLY_ROOT_CAS, transform=kept_config_map, packed=True
     )
     queue: WorkQueue[Key] = context.queue(NAME)
-    namespaces.add_handler(enqueue_on_namespaces(queue.add))
+    namespaces.add_handler(enqueue_present(queue.add))
     config_maps.add_handler(enqueue_on_config_maps(queue.add))
 
     def republish() -> None:

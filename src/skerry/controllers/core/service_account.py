@@ -18,7 +18,7 @@ from skerry.runtime.client import Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
-from skerry.runtime.informer import Handler, without_managed_fields
+from skerry.runtime.informer import Handler, enqueue_present, without_managed_fields
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "serviceaccount-controller"
@@ -28,16 +28,6 @@ DEFAULT_NAME = "default"
 ONLY_DEFAULTS = Selection(fields=f"metadata.name={DEFAULT_NAME}", metadata_only=True)
 
 # -- events -----------------------------------------------------------------------------------
-
-
-def enqueue_on_namespaces(add: Callable[[Key], None]) -> Handler:
-    """Return the handler for namespaces."""
-
-    def handle(_: Object | None, new: Object | None) -> None:
-        if new is not None:
-            add(key_of(new))
-
-    return handle
 
 
 def enqueue_on_loss(add: Callable[[Key], None]) -> Handler:
@@ -89,7 +79,7 @@ def build(context: ControllerContext) -> Controller[Key, Observed]:
         SERVICE_ACCOUNTS, ONLY_DEFAULTS, transform=without_managed_fields, packed=True
     )
     queue: WorkQueue[Key] = context.queue(NAME)
-    namespaces.add_handler(enqueue_on_namespaces(queue.add))
+    namespaces.add_handler(enqueue_present(queue.add))
     accounts.add_handler(enqueue_on_loss(queue.add))
 
     async def observe(key: Key) -> Observed | None:

@@ -11,7 +11,7 @@ from skerry.api.kinds import GroupResource
 from skerry.api.refs import ClusterName, ObjectRef
 from skerry.controllers.status_queries import MAX_BYTES
 from skerry.controllers.status_queries.decide import decide
-from skerry.controllers.status_queries.events import KindKey, QueryInputs
+from skerry.controllers.status_queries.events import QueryInputs
 from skerry.controllers.status_queries.feed import Feed
 from skerry.controllers.status_queries.observe import QUERIES, Observed, QueryObserver
 from skerry.kit.log import Logger
@@ -59,7 +59,7 @@ class StatusQueries:
         self._hub, self._feed = hub, feed
         clock = hub.client.clock
         self.queue: WorkQueue[ObjectRef] = hub.queue(NAME)
-        self.kind_queue: WorkQueue[KindKey] = hub.queue(f"{NAME}-kinds")
+        self.kind_queue: WorkQueue[GroupResource] = hub.queue(f"{NAME}-kinds")
         pace = Pace(self.queue, clock)
         queries = edge.informer(STATUS_QUERIES)
         locations = views.scheduling.informer(LOCATIONS, transform=lean_location, packed=True)
@@ -77,7 +77,7 @@ class StatusQueries:
         locations.add_handler(inputs.location_changed)
         targets.add_handler(inputs.target_changed)
         informers = [*feed.informers, queries, locations, targets]
-        self._reading: Controller[KindKey, None] = hub.controller(
+        self._reading: Controller[GroupResource, None] = hub.controller(
             f"{NAME}-kinds",
             Reconciler(inputs.read, _nothing, hub.executor(NAME)),
             self.kind_queue,

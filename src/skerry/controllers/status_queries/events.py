@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from skerry.api.edge import PROJECTED, PROJECTED_VALUE, STATUS_QUERIES, edge_placement_ref
 from skerry.api.errors import FieldError
@@ -30,16 +30,6 @@ from skerry.runtime.client import EVERYTHING, Selection, cluster_of
 from skerry.runtime.index import Index
 
 _COPIES = Selection(labels=f"{PROJECTED}={PROJECTED_VALUE}")
-
-
-class KindKey(NamedTuple):
-    """What the queue of kinds to read holds."""
-
-    group: str
-    resource: str
-
-    def __str__(self) -> str:
-        return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +57,7 @@ class QueryInputs:
         locations: Index,
         targets: Index,
         enqueue: Callable[[ObjectRef], None],
-        enqueue_kind: Callable[[KindKey], None],
+        enqueue_kind: Callable[[GroupResource], None],
     ) -> None:
         """*provider* is the cluster whose queries see everything."""
         self._feed = feed
@@ -172,7 +162,7 @@ class QueryInputs:
                 self._feed.watches.extract(kind, layout.extract)
             layout.need(part for plan in plans for part in plan.parts())
             if self._read.get(kind) != layout.version:
-                self._enqueue_kind(KindKey(*kind))
+                self._enqueue_kind(GroupResource(*kind))
 
     def _start(self, refs: Iterable[ObjectRef]) -> None:
         """Keep up the queries of which everything was read."""
@@ -195,7 +185,7 @@ class QueryInputs:
 
     # -- reading -----------------------------------------------------------------------------
 
-    async def read(self, key: KindKey) -> None:
+    async def read(self, key: GroupResource) -> None:
         """List the objects of a kind, if something has to be kept of them that was not."""
         kind = GroupResource(*key)
         layout = self._layouts.get(kind)
@@ -255,7 +245,7 @@ class QueryInputs:
         elif found is None or version_of(found) != layout.version:
             # It was seen before its parts were kept, and its cluster has a new role.
             if self._read.pop(kind.group_resource, None) is not None:
-                self._enqueue_kind(KindKey(*kind.group_resource))
+                self._enqueue_kind(kind.group_resource)
                 self._enqueue_about(kind.group_resource)
         else:
             self._note(kind.group_resource, item, uid)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from skerry.api.kinds import GroupResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
 from skerry.controllers.status_queries.events import (
-    KindKey,
     QueryInputs,
     query_ref,
 )
@@ -32,7 +32,7 @@ class World:
     def __init__(self) -> None:
         self.feed = Feed()
         self.enqueued: list[ObjectRef] = []
-        self.kinds: list[KindKey] = []
+        self.kinds: list[GroupResource] = []
         self.locations, self.targets = Index(), Index()
         self.inputs = QueryInputs(
             self.feed, "espw", self.locations, self.targets,
@@ -142,7 +142,7 @@ async def test_an_object_kept_under_an_older_layout_is_read_again() -> None:
     assert world.inputs.is_read(DEPLOYMENTS)
     world.feed.put_lean("a", kept)
     assert not world.inputs.is_read(DEPLOYMENTS)
-    assert world.kinds == [KindKey("apps", "deployments")]
+    assert world.kinds == [GroupResource("apps", "deployments")]
     await world.inputs.read(world.kinds.pop())
     assert world.rows(ref) == [[4]]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from skerry.controllers.core.quota.decide import decide
-from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS, enqueue_on_quotas
+from skerry.controllers.core.quota.keys import IN_NAMESPACE, QUOTAS
 from skerry.controllers.core.quota.observe import Observed, Observer
 from skerry.runtime.client import EVERYTHING, Selection
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, by_namespace
+from skerry.runtime.informer import enqueue_present
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "resourcequota-controller"
@@ -29,7 +30,7 @@ def build(
     quotas = context.factory.informer(QUOTAS, selection)
     quotas.index.add_index(IN_NAMESPACE, by_namespace)
     queue: WorkQueue[Key] = context.queue(NAME)
-    quotas.add_handler(enqueue_on_quotas(queue.add))
+    quotas.add_handler(enqueue_present(queue.add))
     observer = Observer(context.factory, quotas, queue.add, workloads=workloads, clusters=clusters)
     clock = context.client.clock
     reconciler = Reconciler(

@@ -20,16 +20,6 @@ def by_cluster(obj: Object) -> Iterable[Hashable]:
     return (key_of(obj).cluster,)
 
 
-def enqueue_on_quotas(add: Callable[[Key], None]) -> Handler:
-    """Return the handler for quotas: their limits may have changed, or their status."""
-
-    def handle(_: Object | None, new: Object | None) -> None:
-        if new is not None:
-            add(key_of(new))
-
-    return handle
-
-
 def enqueue_on_content(
     add: Callable[[Key], None], resource: GroupResource, quotas: Index, *, clusters: bool
 ) -> Handler:

@@ -9,7 +9,6 @@ from skerry.controllers.core.quota.keys import (
     QUOTAS,
     by_cluster,
     enqueue_on_content,
-    enqueue_on_quotas,
 )
 from skerry.runtime.index import by_namespace
 from tests.kit.caches import cache, drained, owned, queue_of_keys
@@ -38,14 +37,6 @@ async def test_content_enqueues_the_quotas_of_its_namespace_that_count_it() -> N
     other = enqueue_on_content(queue.add, SECRETS, quotas.index, clusters=True)
     other(None, owned("s"))
     assert await drained(queue) == ["shop/secrets"]
-
-
-async def test_a_quota_enqueues_itself_until_it_is_gone() -> None:
-    queue = queue_of_keys()
-    handle = enqueue_on_quotas(queue.add)
-    handle(None, quota("pods"))
-    handle(quota("pods"), None)
-    assert await drained(queue) == ["shop/pods"]
 
 
 def test_objects_are_found_by_their_cluster() -> None:
