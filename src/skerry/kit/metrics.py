@@ -52,8 +52,10 @@ class _Series(Collector):
         return [Metric(self.name.removesuffix("_total"), self.meaning, "untyped")]
 
 
-class Counter(_Series):
-    """A number that only grows. Its name ends in ``_total``."""
+class _Number(_Series):
+    """One number for each combination of label values."""
+
+    _family: type[CounterMetricFamily | GaugeMetricFamily]
 
     def __init__(
         self, registry: CollectorRegistry, name: str, meaning: str, labels: Sequence[str] = ()
@@ -61,7 +63,7 @@ class Counter(_Series):
         self._values: dict[Labels, float] = {}
         super().__init__(registry, name, meaning, labels)
 
-    def inc(self, values: Labels = (), amount: float = 1) -> None:
+    def _add(self, values: Labels = (), amount: float = 1) -> None:
         known = self._values
         try:
             known[values] += amount
@@ -70,47 +72,33 @@ class Counter(_Series):
             known[values] = known.get(values, 0) + amount
 
     def value(self, values: Labels = ()) -> float:
-        """Return the present count, 0 when nothing was counted."""
+        """Return the present number, 0 when there was none yet."""
         return self._values.get(values, 0)
 
     def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(self.name, self.meaning, labels=self.labels)
+        family = self._family(self.name, self.meaning, labels=self.labels)
         for values, number in self._values.copy().items():
             family.add_metric(values, number)
         yield family
 
 
-class Gauge(_Series):
+class Counter(_Number):
+    """A number that only grows. Its name ends in ``_total``."""
+
+    _family = CounterMetricFamily
+    inc = _Number._add
+
+
+class Gauge(_Number):
     """A number that goes up and down."""
 
-    def __init__(
-        self, registry: CollectorRegistry, name: str, meaning: str, labels: Sequence[str] = ()
-    ) -> None:
-        self._values: dict[Labels, float] = {}
-        super().__init__(registry, name, meaning, labels)
-
-    def add(self, values: Labels = (), amount: float = 1) -> None:
-        known = self._values
-        try:
-            known[values] += amount
-        except KeyError:
-            values = self._bounded(known, values)
-            known[values] = known.get(values, 0) + amount
+    _family = GaugeMetricFamily
+    add = _Number._add
 
     def set(self, number: float, values: Labels = ()) -> None:
         if values not in self._values:
             values = self._bounded(self._values, values)
         self._values[values] = number
-
-    def value(self, values: Labels = ()) -> float:
-        """Return the present number, 0 when nothing was set."""
-        return self._values.get(values, 0)
-
-    def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
-        for values, number in self._values.copy().items():
-            family.add_metric(values, number)
-        yield family
 
 
 class Reading(_Series):

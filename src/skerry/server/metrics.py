@@ -20,11 +20,7 @@ from skerry.server.flow import FairFlow
 from skerry.server.http.message import Answer, Request, Response
 from skerry.server.request.info import RequestInfo
 
-_REQUEST_SECONDS = (
-    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
-    45, 60,
-)  # fmt: skip
-_STORE_SECONDS = (
+_SECONDS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
     45, 60,
 )  # fmt: skip
@@ -78,7 +74,7 @@ class ServerMetrics:
             "apiserver_request_duration_seconds",
             "How long requests took, watches not counted.",
             _REQUEST,
-            _REQUEST_SECONDS,
+            _SECONDS,
         )
         self.long_running = Gauge(
             registry,
@@ -103,7 +99,7 @@ class ServerMetrics:
             "etcd_request_duration_seconds",
             "How long the store took, whichever it is, by operation.",
             ("operation", "type"),
-            _STORE_SECONDS,
+            _SECONDS,
         )
         self.cache_lists = Counter(
             registry,

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from skerry.api.edge import MAX_LEASE_SECONDS
 from skerry.api.edge_identity import EDGE_GROUPS, NARROW_GROUPS, SIGNER
-from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.errors import FieldError, Invalid
 from skerry.api.kinds import GroupResource
 from skerry.api.refs import ObjectRef
 from skerry.kit.clock import Clock
@@ -53,13 +53,13 @@ class EdgeRestriction:
         elif groups == EDGE_GROUPS:
             self._restrict(operation)
         else:
-            raise _refused(operation, "a bootstrap credential requests one certificate")
+            raise operation.forbidden("a bootstrap credential requests one certificate")
 
     def _restrict(self, operation: Operation) -> None:
         kind = GroupResource(*operation.type)
         if kind == SYNCER_CONFIGS:
             if operation.subresource != "status":
-                raise _refused(operation, "an edge writes the status of a SyncerConfig only")
+                raise operation.forbidden("an edge writes the status of a SyncerConfig only")
             return
         metadata = operation.obj["metadata"]
         ref = ObjectRef("", *kind, operation.call.namespace, metadata.get("name") or "")
@@ -67,7 +67,7 @@ class EdgeRestriction:
             self._heartbeat(operation)
             return
         if operation.verb == "CONNECT":
-            raise _refused(operation, "an edge connects to nothing in its mailbox")
+            raise operation.forbidden("an edge connects to nothing in its mailbox")
         new = None if operation.verb == "DELETE" else operation.obj
         old = operation.obj if operation.verb == "DELETE" else operation.old
         why = refusal(
@@ -75,14 +75,14 @@ class EdgeRestriction:
             Write(operation.verb, ref, operation.subresource, old, new),
         )
         if why:
-            raise _refused(operation, why)
+            raise operation.forbidden(why)
 
     def _heartbeat(self, operation: Operation) -> None:
         if operation.verb == "DELETE":
-            raise _refused(operation, "an edge renews its Lease and does not delete it")
+            raise operation.forbidden("an edge renews its Lease and does not delete it")
         metadata = operation.obj["metadata"]
         if metadata.get("finalizers") or metadata.get("ownerReferences"):
-            raise _refused(operation, "the Lease has no finalizers and no ownerReferences")
+            raise operation.forbidden("the Lease has no finalizers and no ownerReferences")
         spec: dict[str, Any] = operation.obj.setdefault("spec", {})
         before = ((operation.old or {}).get("spec") or {}).get("leaseDurationSeconds")
         seconds = spec.get("leaseDurationSeconds")
@@ -114,15 +114,10 @@ def _check_request(operation: Operation) -> None:
     """Let requests of the edge signer pass, whose own rules say for which certificate."""
     signer = (operation.obj.get("spec") or {}).get("signerName")
     if operation.verb != "CREATE" or signer != SIGNER:
-        raise _refused(operation, f"an edge requests certificates of the signer {SIGNER} only")
+        raise operation.forbidden(f"an edge requests certificates of the signer {SIGNER} only")
 
 
 def _too_long(operation: Operation, seconds: int) -> Invalid:
     detail = f"an edge's Lease lasts at most {MAX_LEASE_SECONDS} seconds"
     error = FieldError.invalid("spec.leaseDurationSeconds", seconds, detail)
     return Invalid.of(LEASES.group, "Lease", operation.obj["metadata"]["name"], [error])
-
-
-def _refused(operation: Operation, why: str) -> Forbidden:
-    name = operation.obj["metadata"].get("name") or ""
-    return Forbidden.of(*operation.type, name, why)

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
 from skerry.server.request.call import Call
 from skerry.store.base import Write
@@ -41,6 +42,10 @@ class Operation(msgspec.Struct):
         path, name = self.call.info.name, self.obj["metadata"].get("name")
         found: str = (path or name) if self.asked else (name or path)
         return found
+
+    def forbidden(self, why: str) -> Forbidden:
+        """Return the refusal of this write."""
+        return Forbidden.of(*self.type, self.obj["metadata"].get("name") or "", why)
 
     def warn(self, text: str) -> None:
         """Warn the client once, however often a contended write is tried."""

@@ -15,12 +15,12 @@ from datetime import datetime
 from typing import Protocol
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
 from skerry.api.errors import Unauthorized
 from skerry.kit.clock import Clock
 from skerry.kit.log import Logger
+from skerry.server.security.pki import is_issued_by
 from skerry.server.security.remembered import MAX_REMEMBERED, Remembered
 from skerry.server.user import User
 
@@ -73,7 +73,7 @@ class ClientCertificates:
         revoked: Container[int] = frozenset(),
         reserved: tuple[str, ...] = (),
         special: SpecialCertificates | None = None,
-        issued_by: Callable[[x509.Certificate, x509.Certificate], bool] | None = None,
+        issued_by: Callable[[x509.Certificate, x509.Certificate], bool] = is_issued_by,
     ) -> None:
         self._clock = clock
         self._authorities = authorities
@@ -81,7 +81,7 @@ class ClientCertificates:
         self._revoked = revoked
         self._reserved = reserved
         self._special = special
-        self._issued_by = issued_by or _issued_by
+        self._issued_by = issued_by
         self._known: Remembered[bytes] = Remembered(clock, _SECONDS)
         # By certificate, which authority signed it: of all that is checked this alone takes long,
         # a tenth of a millisecond, and it alone never changes.
@@ -164,14 +164,6 @@ def has_serial(der: bytes | None, serial: int) -> bool:
 def is_reserved(reserved: tuple[str, ...], user: User) -> bool:
     """Tell whether the server alone gives out the name or a group of *user*."""
     return bool(reserved) and any(n.startswith(reserved) for n in (user.name, *user.groups))
-
-
-def _issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
 
 
 def _refused(why: str, certificate: x509.Certificate) -> Unauthorized:

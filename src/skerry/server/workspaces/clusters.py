@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skerry.api.errors import FieldError, Forbidden, Invalid
+from skerry.api.errors import FieldError, Invalid
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.kit.clock import Clock
@@ -41,7 +41,7 @@ class ClusterRules:
         masters = MASTERS in operation.call.user.groups
         if operation.type == (TENANCY, "workspaces"):
             if operation.subresource == "status" and not _administers(operation):
-                raise _refused(operation, "status is the server's to write")
+                raise operation.forbidden("status is the server's to write")
             return
         if operation.type == (CORE, "shards") and operation.verb != "DELETE":
             _complete_shard(operation.obj)
@@ -52,11 +52,11 @@ class ClusterRules:
             error = FieldError.not_supported("metadata.name", name, ["cluster"])
             raise Invalid.of(CORE, "LogicalCluster", name, [error])
         if operation.verb == "CREATE" and not masters:
-            raise _refused(operation, "LogicalCluster cannot be created")
+            raise operation.forbidden("LogicalCluster cannot be created")
         if operation.verb == "DELETE":
             deletable = (operation.obj.get("spec") or {}).get("directlyDeletable")
             if not deletable and not masters:
-                raise _refused(operation, "LogicalCluster cannot be deleted")
+                raise operation.forbidden("LogicalCluster cannot be deleted")
         elif operation.verb == "UPDATE" and operation.old is not None:
             await self._update(operation, operation.old, masters=masters)
 
@@ -64,8 +64,8 @@ class ClusterRules:
         obj = operation.obj
         if not masters and obj.get("spec") != old.get("spec"):
             if _wanted(obj) != _wanted(old):
-                raise _refused(operation, "spec.initializers is immutable")
-            raise _refused(operation, "spec is the server's to write")
+                raise operation.forbidden("spec.initializers is immutable")
+            raise operation.forbidden("spec is the server's to write")
         if operation.subresource == "status":
             await self._initialize(operation, old, masters=masters)
 
@@ -130,16 +130,16 @@ def _check_removal(operation: Operation, old: Object, before: list[str], left: l
     was, phase = _phase(old), _phase(operation.obj)
     if set(left) != set(before):
         if not _administers(operation):
-            raise _refused(operation, "status is the server's to write")
+            raise operation.forbidden("status is the server's to write")
         if phase != "Initializing":
             # In kcp's words, as everything here.
-            raise _refused(operation, "status.initializers is immutable after initilization")
+            raise operation.forbidden("status.initializers is immutable after initilization")
         if not set(left) <= set(before):
-            raise _refused(operation, "status.initializers must not grow")
+            raise operation.forbidden("status.initializers must not grow")
     if was == "Initializing" and phase != was and left:
-        raise _refused(operation, "status.initializers is not empty")
+        raise operation.forbidden("status.initializers is not empty")
     if _PHASES.index(was) > _PHASES.index(phase):
-        raise _refused(operation, f'cannot transition from "{was}" to "{phase}"')
+        raise operation.forbidden(f'cannot transition from "{was}" to "{phase}"')
 
 
 def _phase(obj: Object) -> str:
@@ -153,8 +153,3 @@ def _wanted(obj: Object) -> list[str]:
 
 def _initializers(obj: Object) -> list[str]:
     return list((obj.get("status") or {}).get("initializers") or [])
-
-
-def _refused(operation: Operation, why: str) -> Forbidden:
-    group, resource = operation.type
-    return Forbidden.of(group, resource, operation.obj["metadata"].get("name", ""), why)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from skerry.api.errors import Forbidden
 from skerry.api.objects import Object
 from skerry.api.refs import PATH_ANNOTATION
 from skerry.logic.machinery.workspaces import workspace_content
@@ -59,7 +58,7 @@ def _keep(
     before = _reserved(old, member, reserved)
     for name, value in _reserved(operation.obj, member, reserved).items():
         if before.get(name) != value:
-            raise _refused(operation, f'modification of reserved {what}: "{name}"')
+            raise operation.forbidden(f'modification of reserved {what}: "{name}"')
     if before:
         metadata = operation.obj["metadata"]
         metadata[member] = (metadata.get(member) or {}) | before
@@ -80,9 +79,4 @@ def _hold(operation: Operation, old: Object, finalizer: str) -> None:
     elif finalizer in (old["metadata"].get("finalizers") or ()) and (
         MASTERS not in operation.call.user.groups
     ):
-        raise _refused(operation, f"removing the finalizer {finalizer} is forbidden")
-
-
-def _refused(operation: Operation, why: str) -> Forbidden:
-    group, resource = operation.type
-    return Forbidden.of(group, resource, operation.obj["metadata"].get("name", ""), why)
+        raise operation.forbidden(f"removing the finalizer {finalizer} is forbidden")

@@ -6,7 +6,6 @@ served there is refused here, so that no binding ever meets a schema it cannot u
 
 from __future__ import annotations
 
-from skerry.api.errors import Forbidden
 from skerry.api.keys import ObjectKey
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
@@ -59,9 +58,9 @@ class SchemaRules:
                 operation.writes.append(write)
         elif operation.old is not None:
             if obj.get("spec") != operation.old.get("spec"):
-                raise _refused(operation, "spec: Invalid value: is immutable")
+                raise operation.forbidden("spec: Invalid value: is immutable")
         elif why := await self._offload.check(operation.call, "schema", obj):
-            raise _refused(operation, why)
+            raise operation.forbidden(why)
 
     async def _conversion(self, operation: Operation) -> None:
         """Refuse a conversion of no schema, or one that makes no sense for it."""
@@ -69,27 +68,22 @@ class SchemaRules:
         schema = self._state.schemas.get((operation.call.info.cluster, name))
         if schema is None:
             why = f'apiresourceschema.apis.kcp.io "{name}" not found'
-            raise _refused(operation, f"error getting APIResourceSchema {name}: {why}")
+            raise operation.forbidden(f"error getting APIResourceSchema {name}: {why}")
         why = await self._offload.check(operation.call, "conversion", schema, operation.obj)
         if why:
-            raise _refused(operation, why)
+            raise operation.forbidden(why)
 
 
 def _definition(operation: Operation) -> None:
     group = str((operation.obj.get("spec") or {}).get("group", ""))
     if group.endswith(APIS):
-        raise _refused(operation, f"{group} is a reserved group")
+        raise operation.forbidden(f"{group} is a reserved group")
     annotations = operation.obj["metadata"].get("annotations") or {}
     reserved = [f"{key} is a reserved annotation" for key in sorted(annotations) if _reserved(key)]
     if reserved and not operation.call.info.cluster.startswith("system:"):
-        raise _refused(operation, reserved[0] if len(reserved) == 1 else f"[{', '.join(reserved)}]")
+        raise operation.forbidden(reserved[0] if len(reserved) == 1 else f"[{', '.join(reserved)}]")
 
 
 def _reserved(annotation: str) -> bool:
     """Tell whether *annotation* is one by which definitions that come from bindings are known."""
     return f".{annotation.partition('/')[0]}".endswith(f".{APIS}")
-
-
-def _refused(operation: Operation, why: str) -> Forbidden:
-    group, resource = operation.type
-    return Forbidden.of(group, resource, operation.obj["metadata"].get("name", ""), why)
