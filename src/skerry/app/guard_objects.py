@@ -75,11 +75,11 @@ class ObjectGuards:
         if kind == _NAMESPACES:
             await self._namespace(operation, found)
         elif operation.verb == "DELETE":
-            item = _item(kind, operation.obj)
+            item = ObjectRef.local(kind, operation.obj)
             for placement in self._sending(cluster, item, labels_of(operation.obj)):
                 await self._lost(operation, found, placement, {item})
         elif operation.old is not None and _content(operation.obj) != _content(operation.old):
-            item = _item(kind, operation.obj)
+            item = ObjectRef.local(kind, operation.obj)
             for placement in self._sending(cluster, item, labels_of(operation.obj)):
                 self._changed(operation, found, placement)
         self._requests.settle(operation, found)
@@ -164,13 +164,8 @@ class ObjectGuards:
             excess = Excess(rule, total, total, limit, limit)
             self._requests.exceeded(found, operation, guards, excess, placement, "changes")
         if rules:
-            found.effect.append(("~", *placement, *_item(GroupResource(*operation.type),
+            found.effect.append(("~", *placement, *ObjectRef.local(GroupResource(*operation.type),
                                  operation.obj), _content(operation.obj).hex()))  # fmt: skip
-
-
-def _item(kind: GroupResource, obj: Object) -> ObjectRef:
-    metadata = obj["metadata"]
-    return ObjectRef("", *kind, metadata.get("namespace", ""), metadata["name"])
 
 
 def _content(obj: Object) -> bytes:

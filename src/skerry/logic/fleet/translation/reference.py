@@ -74,7 +74,6 @@ from skerry.logic.fleet.translation.reference_inputs import (
     Placed,
     Sources,
     definition_of,
-    item_of,
     key_of,
     labels_of,
     placed_in,
@@ -295,7 +294,7 @@ class _Reference:
     ) -> Iterator[tuple[ObjectRef, bool]]:
         """Yield every object that is meant, and whether it was named."""
         chosen = {
-            obj["metadata"]["name"]: what.names(item_of(NAMESPACES, obj), labels_of(obj))
+            obj["metadata"]["name"]: what.names(ObjectRef.local(NAMESPACES, obj), labels_of(obj))
             for obj in self._objects(cluster, NAMESPACES)
             if what.namespaces.matches(labels_of(obj))
         }
@@ -308,7 +307,7 @@ class _Reference:
             if any(each.covers(*served.group_resource) for each in what.upsync):
                 needed.update(definition_of(served))
             for obj in self._objects(cluster, served.group_resource):
-                item = item_of(served.group_resource, obj)
+                item = ObjectRef.local(served.group_resource, obj)
                 meant = (
                     item.namespace in chosen
                     if served.namespaced
@@ -318,7 +317,9 @@ class _Reference:
                     yield item, not served.namespaced
                     needed.update(definition_of(served))
         present = {
-            item_of(gr, o) for gr in (BINDINGS, DEFINITIONS) for o in self._objects(cluster, gr)
+            ObjectRef.local(gr, obj)
+            for gr in (BINDINGS, DEFINITIONS)
+            for obj in self._objects(cluster, gr)
         }
         for item in needed & present:
             yield item, False
@@ -390,7 +391,7 @@ class _Reference:
             cluster
             for cluster in malformed
             for obj in self._objects(cluster, item.group_resource)
-            if item_of(item.group_resource, obj) == item
+            if ObjectRef.local(item.group_resource, obj) == item
         }
 
     def _origins(
@@ -409,7 +410,7 @@ class _Reference:
         live = (
             obj
             for obj in self._objects(cluster, item.group_resource)
-            if item_of(item.group_resource, obj) == item
+            if ObjectRef.local(item.group_resource, obj) == item
         )
         source = next(live, None)
         oldest = min(held, key=lambda each: each[:2], default=None)

@@ -88,12 +88,6 @@ def definition_of(served: ServedType) -> tuple[ObjectRef, ...]:
     return () if served.definition is None else (served.definition,)
 
 
-def item_of(resource: GroupResource, obj: Object) -> ObjectRef:
-    """Return the identity of an object within its workspace."""
-    metadata = obj["metadata"]
-    return ObjectRef("", *resource, metadata.get("namespace", ""), metadata["name"])
-
-
 def labels_of(obj: Object) -> Mapping[str, str]:
     """Return the labels of an object."""
     return obj["metadata"].get("labels") or {}
