@@ -5,6 +5,8 @@ Run together they share one feed; run alone, each has its own.
 
 from __future__ import annotations
 
+import asyncio
+
 from skerry.api.edge import EXPORT, ROLLOUTS, STATUS_QUERIES
 from skerry.app.edge_environment import EdgeEnvironment, Runnable
 from skerry.controllers.status_queries import controller as status_queries
@@ -43,7 +45,7 @@ async def build_status_queries(environment: EdgeEnvironment) -> Runnable:
     workload = await environment.root_view(_WORKLOAD, quiet=True)
     if str(STATUS_QUERIES.group_resource) not in edge.resources:
         log.info("the edge export offers no StatusQueries", v=1)
-        return _Idle(environment)
+        return _Idle()
     views = status_queries.Views(
         _hub(environment),
         edge.factory,
@@ -62,12 +64,8 @@ async def build_status_queries(environment: EdgeEnvironment) -> Runnable:
 class _Idle:
     """A controller without anything to do: an older export lacks its kind."""
 
-    def __init__(self, environment: EdgeEnvironment) -> None:
-        self._clock = environment.clock
-
     async def run(self) -> None:
-        while True:
-            await self._clock.sleep(3600)
+        await asyncio.Event().wait()
 
 
 def _hub(environment: EdgeEnvironment) -> ControllerContext:
