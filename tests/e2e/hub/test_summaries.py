@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +20,7 @@ from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.syncing.delivery import content_mark
 from tests.kit.e2e.hubs import Hub, Shell
 from tests.kit.e2e.summaries import Raw, binding, edge, manifests
+from tests.kit.e2e.until import until
 
 pytestmark = pytest.mark.long
 
@@ -78,16 +77,6 @@ def controllers(hub: Hub) -> Iterator[None]:
     yield
     process.terminate()
     assert process.wait(timeout=60) == 0, (hub.directory / "controllers.log").read_text()
-
-
-def until(shell: Shell, command: str, wanted: Callable[[Any], bool]) -> Any:
-    """Repeat a command that prints JSON until it prints what is *wanted*."""
-    deadline = time.monotonic() + 60
-    while True:
-        found = json.loads(shell(f"{command} 2>/dev/null || echo null"))
-        if found is not None and wanted(found):
-            return found
-        assert time.monotonic() < deadline, f"{command}: in the end {found}"
 
 
 def mailboxes(shell: Shell) -> dict[str, str]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kit.e2e.until import PATIENCE_SECONDS, until
 from tests.kit.e2e.walkthrough import Terminal
-
-_PATIENCE_SECONDS = 60.0
 
 _EDGE = """
 skerry edge create north
@@ -127,17 +126,6 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         here.close()
 
 
-def until(shell: Terminal, command: str, holds: Callable[[Any], bool]) -> Any:
-    """Repeat a command that prints JSON until it prints what is wanted."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        found = json.loads(shell(f"{command} 2>/dev/null || echo null"))
-        if found is not None and holds(found):
-            return found
-        assert time.monotonic() < deadline, f"{command}: in the end {found}"
-        time.sleep(0.2)
-
-
 def message(shell: Terminal, name: str, reason: str, words: str) -> str:
     """Return the message of a summary's only destination, once it has the reason and *words*."""
 
@@ -186,7 +174,7 @@ def test_the_owner_reads_at_the_hub_what_goes_wrong_at_the_edge(terminal: Termin
         large,
         "NotOurs",
     )
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while missing := [w for w in wanted if w not in terminal("skerry explain placement all")]:
         assert time.monotonic() < deadline, missing
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skerry.logic.fleet.summary.content import NO_NUMBER
+from tests.kit.e2e.until import until
 from tests.kit.e2e.walkthrough import Background, Terminal
 
 pytestmark = pytest.mark.long
 
-_PATIENCE_SECONDS = 60.0
 _EDGES = ("north", "south")
 _HUB = """
 skerry up --init --detach --data-dir hub --port 0
@@ -79,17 +78,6 @@ def syncer(shell: Terminal, edge: str) -> Background:
         f"--to-kubeconfig {edge}.kubeconfig --sync-target-name {edge} "
         f"--data-dir syncer-{edge} --heartbeat-seconds 3"
     )
-
-
-def until(shell: Terminal, command: str, holds: Callable[[Any], bool]) -> Any:
-    """Repeat a command that prints JSON until it prints what is wanted."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        found = json.loads(shell(f"{command} 2>/dev/null || echo null"))
-        if found is not None and holds(found):
-            return found
-        assert time.monotonic() < deadline, f"{command}: in the end {found}"
-        time.sleep(0.2)
 
 
 def conditions(placement: Any) -> dict[str, Any]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.kit.e2e.until import until
 from tests.kit.e2e.walkthrough import Terminal
 
 pytestmark = pytest.mark.long
 
-_PATIENCE_SECONDS = 60.0
 _EDGES = ("north", "south")
 _SETUP = """
 skerry up --init --detach --data-dir hub --port 0
@@ -97,17 +96,6 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield here
     finally:
         here.close()
-
-
-def until(shell: Terminal, command: str, holds: Callable[[Any], bool]) -> Any:
-    """Repeat a command that prints JSON until it prints what is wanted."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        found = json.loads(shell(f"{command} 2>/dev/null || echo null"))
-        if found is not None and holds(found):
-            return found
-        assert time.monotonic() < deadline, f"{command}: in the end {found}"
-        time.sleep(0.2)
 
 
 def at_edge(shell: Terminal, edge: str, holds: Callable[[set[str]], bool], text: str = "") -> None:
