@@ -145,6 +145,10 @@ class ConsentState:
         changed = self._hold(ref, held) | self.refusals.replace(ref, refused)
         self.enqueue(changed | self.unreconciled.reconciled(ref))
 
+    def pass_over(self, ref: ObjectRef) -> None:
+        """Take that nothing was found for a placement as it is: reports wait for it no longer."""
+        self.enqueue(self.unreconciled.abandoned(ref))
+
     def forget(self, ref: ObjectRef) -> None:
         """Take that a placement has gone."""
         self.running.forget(ref)

@@ -57,7 +57,7 @@ from skerry.controllers.edge_scheduler.history import Members
 from skerry.controllers.edge_scheduler.history_writer import HistoryWriter, recording_of
 from skerry.controllers.edge_scheduler.logging_executor import LoggingExecutor
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, NAME, Observer, slice_owners
-from skerry.controllers.edge_scheduler.observed import Gone, Observed, Recording
+from skerry.controllers.edge_scheduler.observed import Observation, Recording
 from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.controllers.edge_scheduler.rollouts import (
     ContentFrozen,
@@ -227,7 +227,7 @@ class EdgeScheduler:
         max_destinations: int,
         *,
         floor: bool,
-    ) -> Controller[ObjectRef, Observed | Gone]:
+    ) -> Controller[ObjectRef, Observation]:
         edge = self._views.edge
         executor = LoggingExecutor(
             edge.client,
@@ -239,7 +239,7 @@ class EdgeScheduler:
             dry_run=edge.dry_run,
             announce=edge.recorder.announce if edge.recorder is not None else None,
         )
-        reconciler: Reconciler[ObjectRef, Observed | Gone] = Reconciler(
+        reconciler: Reconciler[ObjectRef, Observation] = Reconciler(
             self._observe,
             lambda observed: decide(observed, max_destinations, floor=floor),
             executor,
@@ -465,7 +465,7 @@ class EdgeScheduler:
     def _knows_workspaces(self) -> bool:
         return self._workspaces is not None and self._workspaces.synced.is_set()
 
-    async def _observe(self, ref: ObjectRef) -> Observed | Gone | None:
+    async def _observe(self, ref: ObjectRef) -> Observation | None:
         """Observe a placement, once the workspaces it asks about are known and its pace allows."""
         if not self._knows_workspaces() and self._asks_for_workspaces(ref):
             # What is not known yet is not absent; the placement is enqueued again.

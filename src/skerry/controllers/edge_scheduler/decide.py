@@ -37,7 +37,7 @@ from skerry.api.edge import (
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.guards import Allowed, allow, exceeds_floor
 from skerry.controllers.edge_scheduler.history import Story, recorded
-from skerry.controllers.edge_scheduler.observed import Gone, Observed
+from skerry.controllers.edge_scheduler.observed import Gone, Kept, Observation, Observed
 from skerry.controllers.edge_scheduler.rollout_plan import roll
 from skerry.logic.fleet.history.observations import Seen
 from skerry.logic.fleet.placement.pages import MAX_DESTINATIONS, Pages, PageWrite, pages
@@ -67,7 +67,7 @@ class SlicePlan(Plan):
     first of *before* is the finalizer of guards, which records follow.
     """
 
-    observed: Observed | Gone | None = None
+    observed: Observation | None = None
     receivers: int = 0
     before: tuple[Action, ...] = ()
     examine: bool = False
@@ -112,7 +112,7 @@ def _examined(observed: Observed) -> SlicePlan:
 
 
 def decide(
-    observed: Observed | Gone,
+    observed: Observation,
     limit: int = MAX_DESTINATIONS,
     assigned: Mapping[int, Assigned] | None = None,
     *,
@@ -126,7 +126,7 @@ def decide(
     """
     if isinstance(observed, Gone):
         return SlicePlan(observed=observed, before=observed.actions)
-    if observed.result.errors:
+    if isinstance(observed, Kept) or observed.result.errors:
         return SlicePlan(observed=observed)
     allowed = allow(observed)
     observed = allowed.observed

@@ -30,7 +30,7 @@ from skerry.controllers.edge_scheduler.decide import SlicePlan
 from skerry.controllers.edge_scheduler.history import ended
 from skerry.controllers.edge_scheduler.history_writer import Draft, HistoryWriter
 from skerry.controllers.edge_scheduler.observe import NAME
-from skerry.controllers.edge_scheduler.observed import Cause, Gone
+from skerry.controllers.edge_scheduler.observed import Cause, Gone, Kept
 from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.kit.log import Logger
 from skerry.logic.machinery.plan import Action, Create, Plan, Update
@@ -165,19 +165,26 @@ class LoggingExecutor(Executor):
             self._history.sent(draft, found[len(finalizers) : preceding])
         return _Done(first=True, slices=tuple(found[preceding:]))
 
+    async def _end(self, observed: Gone, plan: SlicePlan) -> None:
+        """Record the end of a placement, write what it asks for, and forget it."""
+        if self._history is not None:
+            known = self._cache.result(observed.ref)
+            await self._history.end(
+                observed.ref, ended(observed, known.destinations if known is not None else 0)
+            )
+        await self._first.execute(Plan(plan.before))
+        self._cache.forget(observed.ref)
+
     async def execute(self, plan: Plan) -> list[Outcome]:
         """Carry out the plan for one placement; raises what failed first, and is tried again."""
         if not isinstance(plan, SlicePlan) or plan.observed is None:
             return await super().execute(plan)
         observed = plan.observed
         if isinstance(observed, Gone):
-            if self._history is not None:
-                known = self._cache.result(observed.ref)
-                await self._history.end(
-                    observed.ref, ended(observed, known.destinations if known is not None else 0)
-                )
-            await self._first.execute(Plan(plan.before))
-            self._cache.forget(observed.ref)
+            await self._end(observed, plan)
+            return []
+        if isinstance(observed, Kept):
+            self._cache.pass_over(observed.ref)
             return []
         self._reconciling(observed.ref)
         self._cache.found(observed)

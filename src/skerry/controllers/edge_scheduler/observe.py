@@ -33,6 +33,8 @@ from skerry.controllers.edge_scheduler.guards import Unread
 from skerry.controllers.edge_scheduler.observed import (
     Consent,
     Gone,
+    Kept,
+    Observation,
     Observed,
     Recording,
     Result,
@@ -87,7 +89,7 @@ class Observer:
         self._client = client
         self._limit = limit
 
-    async def observe(self, ref: ObjectRef) -> Observed | Gone | None:
+    async def observe(self, ref: ObjectRef) -> Observation | None:
         """Return what is to be compared; None when there is nothing to do.
 
         A turn either has what guards need, or reads the pages that it lacks. If the next one lacks
@@ -123,9 +125,11 @@ class Observer:
             for piece in await self._read_pages(ref, unread.pages):
                 self._cache.guards.note(ref, destinations_in(piece))
 
-    def _released(self, ref: ObjectRef, obj: Object) -> Gone | None:
+    def _released(self, ref: ObjectRef, obj: Object) -> Gone | Kept:
         """Let a placement go whose removal in waves nobody asks for any more."""
-        return Gone(ref, actions=(without_finalizer(ref, obj),)) if is_concerned(obj) else None
+        if is_concerned(obj):
+            return Gone(ref, actions=(without_finalizer(ref, obj),))
+        return Kept(ref)
 
     def _gone(self, ref: ObjectRef) -> Gone:
         """Return the end of a placement; its slices are left to the garbage collector."""

@@ -105,6 +105,13 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A placement that is being deleted, and that nothing of ours keeps: others' finalizers do."""
+
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
 class Guarded:
     """What guards have to know of one placement, at one moment.
 
@@ -195,3 +202,6 @@ class Observed:
     staged: Object | None = None
     # Its Rollout; None without one.
     rollout: ObservedRollout | None = None
+
+
+Observation = Observed | Gone | Kept

@@ -112,6 +112,12 @@ class PlacementCache:
             if not observed.found.refused:
                 self.running.forget(ref)
             self.running.settle(ref, observed.refused)
+        else:
+            self._consent.pass_over(ref)
+
+    def pass_over(self, ref: ObjectRef) -> None:
+        """Take that a placement is being deleted, and that nothing is done about it any more."""
+        self._consent.pass_over(ref)
 
     def forget(self, ref: ObjectRef) -> None:
         """Take that a placement is gone."""

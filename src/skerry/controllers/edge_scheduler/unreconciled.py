@@ -5,8 +5,9 @@ reconcile of everybody who may hold something there, and is enqueued by it: no t
 changes after that is reported as it comes.
 
 They are counted when the first report asks, all at once: by then everything that grants depend on
-has been read. A placement that a later change refuses has that change to be reconciled by. One that
-never will be, since it is going away and somebody else's finalizer keeps it, is waited for by
+has been read. A placement that a later change refuses has that change to be reconciled by. One
+whose selector is invalid is passed over, and who waited for it goes on. One that never will be
+reconciled, since it is going away and somebody else's finalizer keeps it, is waited for by
 nobody, or its owner could stop every confirmation in other people's workspaces.
 """
 
@@ -59,6 +60,13 @@ class Unreconciled:
             self._reconciled.add(ref)
         else:
             self._pending.pop(ref, None)
+        return self._awaiting.pop(ref, set())
+
+    def abandoned(self, ref: ObjectRef) -> set[str]:
+        """Take that a placement was passed over; returns the inventories whose report waited.
+
+        As it is now, nobody waits for it. It stays pending: corrected, it may be refused again.
+        """
         return self._awaiting.pop(ref, set())
 
     def forget(self, ref: ObjectRef) -> set[str]:

@@ -19,6 +19,7 @@ from skerry.api.edge import (
     location_ref,
 )
 from skerry.api.errors import ApiError, Conflict
+from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.controllers.edge_scheduler.consent import ConsentState
@@ -32,6 +33,7 @@ from skerry.controllers.edge_scheduler.observed import (
     Cause,
     Gathered,
     Gone,
+    Kept,
     Observed,
     Result,
 )
@@ -40,12 +42,13 @@ from skerry.kit import log
 from skerry.kit.clock import SystemClock
 from skerry.logic.fleet.history.record import Maker
 from skerry.logic.fleet.placement.destination import DestinationTable
-from skerry.logic.fleet.placement.records import Destination
+from skerry.logic.fleet.placement.grants import grant_of
+from skerry.logic.fleet.placement.records import Destination, location_of, placement_of
 from skerry.logic.machinery.plan import Action, Create, Delete, Plan, Target, Update
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Outcome
 from skerry.runtime.metrics import RuntimeMetrics
-from tests.kit.chain import recording
+from tests.kit.chain import building, recording
 
 NOW = datetime(2025, 6, 6, tzinfo=UTC)
 
@@ -114,10 +117,10 @@ class Recorder:
 class World:
     def __init__(self, *refused: str, dry_run: bool = False) -> None:
         self.server = Server(*refused)
-        self.cache = PlacementCache(
-            ConsentState(DestinationTable(), lambda _: None),
-            GuardState(DestinationTable(), lambda: NOW),
-        )
+        self.table = DestinationTable()
+        self.reports: list[str] = []
+        self.consent = ConsentState(self.table, lambda key: self.reports.append(key.cluster))
+        self.cache = PlacementCache(self.consent, GuardState(DestinationTable(), lambda: NOW))
         self.reconciled: list[ObjectRef] = []
         self.executor = LoggingExecutor(
             cast(Client, self.server),
@@ -167,6 +170,19 @@ def test_the_cause_is_discharged_when_the_work_is_done_and_not_when_it_failed() 
         with suppress(ApiError):
             world.execute(plan())
         assert world.cache.causes.of(P) == left
+
+
+def test_reports_wait_no_longer_for_a_placement_that_others_finalizers_keep() -> None:
+    world = World()
+    world.table.put_workspace("wmw", {}, workspace_ref("root", "wmw"))
+    world.table.put_location(location_of(building.location("l", {}, {})))
+    world.table.put_grant(grant_of(building.grant("g", paths=["root:other"], selector={})))
+    world.table.put_placement(placement_of(building.placement("p", {})))
+    assert world.consent.unreconciled.waits("imw", lambda _: True)
+    world.execute(SlicePlan(observed=Kept(P)))
+    assert world.reports == ["imw"]
+    assert world.server.writes == []
+    assert world.reconciled == []
 
 
 def test_the_cause_stays_for_the_decision_where_none_was_made_yet() -> None:

@@ -22,9 +22,18 @@ from skerry.api.errors import NotFound
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.objects import Object
 from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.decide import decide
 from skerry.controllers.edge_scheduler.guards import GuardState
 from skerry.controllers.edge_scheduler.observe import BY_PLACEMENT, Observer, slice_owners
-from skerry.controllers.edge_scheduler.observed import Cause, Consent, Gathered, Gone, Observed
+from skerry.controllers.edge_scheduler.observed import (
+    Cause,
+    Consent,
+    Gathered,
+    Gone,
+    Kept,
+    Observation,
+    Observed,
+)
 from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
@@ -113,7 +122,7 @@ class World:
         self.stored[name] = obj
         self.slices.put(key_of(obj), lean_slice(obj))
 
-    def observe(self, name: str = "web") -> Observed | Gone | None:
+    def observe(self, name: str = "web") -> Observation | None:
         return asyncio.run(self.observer.observe(edge_placement_ref("wmw", name)))
 
     def observed(self, name: str = "web") -> Observed:
@@ -131,7 +140,12 @@ def test_a_placement_that_is_being_deleted_is_left_alone() -> None:
     obj = building.placement("web", {})
     obj["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
     world.placements.put(key_of(obj), obj)
-    assert world.observe() is None
+    found = world.observe()
+    assert isinstance(found, Kept)
+    plan = decide(found)
+    assert plan.observed == Kept(edge_placement_ref("wmw", "web"))
+    assert not plan.actions
+    assert not plan.before
 
 
 def test_what_is_found_counts_locations_and_destinations_at_a_generation() -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from skerry.api.edge import edge_placement_ref, location_grant_ref
+from skerry.api.edge import SliceOwner, edge_placement_ref, location_grant_ref
 from skerry.api.kcp.resources import workspace_ref
 from skerry.api.refs import ObjectRef
+from skerry.controllers.edge_scheduler.consent import ConsentState
+from skerry.controllers.edge_scheduler.guards import GuardState
+from skerry.controllers.edge_scheduler.observed import Observed, Result
+from skerry.controllers.edge_scheduler.placement_cache import PlacementCache
 from skerry.controllers.edge_scheduler.unreconciled import Unreconciled
 from skerry.logic.fleet.placement.destination import DestinationTable
 from skerry.logic.fleet.placement.grants import grant_of
 from skerry.logic.fleet.placement.records import location_of, placement_of
 from tests.kit.chain import building
 
+NOW = datetime(2025, 6, 6, tzinfo=UTC)
 P, Q = edge_placement_ref("bank", "p"), edge_placement_ref("bank", "q")
 GRANTED = edge_placement_ref("shop", "p")
 EVERYTHING: dict[str, object] = {}
@@ -119,3 +126,61 @@ def test_whoever_leads_again_waits_again() -> None:
     assert fleet.waits()
     fleet.unreconciled.begin()
     assert fleet.unreconciled.reconciled(P) == set(), "its reports are enqueued by the start"
+
+
+def test_who_is_passed_over_is_waited_for_again_once_it_may_be_reconciled() -> None:
+    fleet = Fleet()
+    fleet.place(P)
+    assert fleet.waits()
+    assert fleet.unreconciled.abandoned(P) == {"imw"}
+    assert fleet.unreconciled.abandoned(P) == set(), "it waited once"
+    assert fleet.waits(), "corrected meanwhile, it is about to be reconciled"
+    assert fleet.unreconciled.reconciled(P) == {"imw"}
+
+
+class Reports:
+    """A cache whose reports of inventory workspaces are enqueued here."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.enqueued: list[str] = []
+        self.state = ConsentState(fleet.index, lambda key: self.enqueued.append(key.cluster))
+        self.cache = PlacementCache(self.state, GuardState(fleet.index, lambda: NOW))
+
+    def waits(self) -> bool:
+        return self.state.unreconciled.waits("imw", always)
+
+
+def observed(ref: ObjectRef, *errors: str) -> Observed:
+    return Observed(ref, SliceOwner(ref.name, "u"), Result(1, errors=errors))
+
+
+def test_a_report_goes_on_when_whom_it_waits_for_becomes_invalid() -> None:
+    fleet = Fleet()
+    fleet.place(P)
+    reports = Reports(fleet)
+    assert reports.waits()
+    fleet.place(P, {"matchExpressions": [{"key": "a", "operator": "Nonsense"}]})
+    reports.cache.found(observed(P, "operator: Nonsense"))
+    assert reports.enqueued == ["imw"]
+    assert not reports.waits()
+    fleet.place(P)
+    assert reports.waits(), "corrected, it is refused again"
+
+
+def test_a_report_goes_on_when_whom_it_waits_for_is_being_deleted_and_kept() -> None:
+    fleet = Fleet()
+    fleet.place(P)
+    by_guards, by_others = Reports(fleet), Reports(fleet)
+    assert by_guards.waits()
+    assert by_others.waits()
+    by_guards.cache.found(observed(P))
+    by_others.cache.pass_over(P)
+    assert by_guards.enqueued == by_others.enqueued == ["imw"]
+
+
+def test_nothing_found_before_there_are_grants_counts_as_no_reconcile() -> None:
+    fleet = Fleet()
+    fleet.place(P)
+    reports = Reports(fleet)
+    reports.cache.found(observed(P))
+    assert reports.waits(), "what the first grant refuses has not been found yet"
