@@ -11,7 +11,7 @@ An event that arrives while a pod is being tried might be exactly what it failed
 events are kept while any pod is in flight, and a pod that comes back hears all events since it was
 popped. Without that it would sleep for five minutes next to a free node.
 
-Pure: time comes as a function, and nobody is notified but through ``ready``.
+Time comes as a function, and nobody is notified but through ``ready``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from enum import Enum
 from itertools import count
 from typing import Any, Protocol
 
+from skerry.kit.log import Logger
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.framework.events import (
     FORCED_ACTIVATION,
@@ -38,6 +39,8 @@ from skerry.scheduler.framework.events import (
 from skerry.scheduler.framework.handle import NominationTable
 from skerry.scheduler.framework.status import Status
 from skerry.scheduler.hints import Listeners
+
+_log = Logger("scheduler")
 
 
 class _Strategy(Enum):
@@ -417,7 +420,7 @@ class SchedulingQueue:
             if plugin not in rejectors:
                 continue
             began = self._now()
-            worth = _hinted(hint, queued.pod, old, new)
+            worth = hint is None or _hinted(plugin, event, hint, (queued.pod, old, new))
             label = Hint.QUEUE.value if worth else Hint.SKIP.value
             self._observer.hinted(plugin, event.label, label, self._now() - began)
             if not worth:
@@ -432,12 +435,19 @@ class SchedulingQueue:
             self.nominations.nominate(pod, pod.nominated_node)
 
 
-def _hinted(hint: HintFunction | None, pod: PodInfo, old: Any, new: Any) -> bool:
-    if hint is None:
-        return True
+def _hinted(
+    plugin: str, event: ClusterEvent, hint: HintFunction, about: tuple[PodInfo, Any, Any]
+) -> bool:
     try:
-        return hint(pod, old, new) is Hint.QUEUE
-    except Exception:  # noqa: BLE001 - a hint is plugin code; one that fails means "retry"
+        return hint(*about) is Hint.QUEUE
+    except Exception as problem:  # noqa: BLE001 - a hint is plugin code; one that fails means "retry"
+        _log.warning(
+            "QueueingHintFn returns error",
+            key=about[0].key,
+            plugin=plugin,
+            event=event.label,
+            error=problem,
+        )
         return True
 
 

@@ -388,3 +388,14 @@ def test_no_pod_is_ever_lost_or_doubled(commands: list[str]) -> None:
     for name, item in story.pods.items():
         assert bool(story.queue.where(item.uid)) != (name in bound)
     assert sum(story.queue.sizes().values()) + len(story.flying) + len(bound) == added
+
+
+def test_a_hint_that_fails_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story()
+    story.add("a")
+    story.pop()
+    story.reject("a", "Broken")
+    story.node_added()
+    logged = capsys.readouterr().err
+    assert "QueueingHintFn returns error" in logged
+    assert "Broken" in logged

@@ -231,7 +231,7 @@ class Framework(Generic[Item, Target]):
                 continue
             try:  # ``guarded`` spelt out: this is the innermost loop of trial runs.
                 status = plugin.filter(state, item, target)
-            except Exception as problem:
+            except Exception as problem:  # a plugin may raise anything
                 raise PluginRaised(plugin.name, "Filter", problem) from problem
             if status is not None:
                 return filter_refusal(plugin.name, status)
@@ -404,7 +404,7 @@ def filter_refusal(plugin: str, status: Status) -> Status:
 def _ask_pre_filter(plugin: Any, state: CycleState, item: Any) -> tuple[Any, Status | None]:
     try:  # ``guarded`` spelt out: asked half a dozen times per attempt.
         answer: tuple[Any, Status | None] = plugin.pre_filter(state, item)
-    except Exception as problem:
+    except Exception as problem:  # a plugin may raise anything
         raise PluginRaised(plugin.name, "PreFilter", problem) from problem
     return answer
 
