@@ -8,11 +8,11 @@ order: the map of the product. The rest of this package is what they all stand o
 * ``relation``: rows by a pair of keys, found from either side;
 * ``operators``: map, filter, union, lookup, join, group, over stored tables;
 * ``product``: the product of two relations, which is never stored, and folds over it;
-* ``flow``: the tables of one owner in the order they derive; settling a batch; hypothetical ones;
+* ``flow``: the tables of one owner in the order they derive; settling a batch;
 * ``completeness``: unknown is not absent, the one rule by which a row may become a deletion.
 
 Promises, each a test: after any batches every derived table equals what its inputs alone give; what
 comes out does not depend on how changes were split or ordered; a batch costs what it changes, in
-rows touched; nothing is deleted because of what has not been read; a hypothetical batch leaves no
-trace. No clock, no I/O: time enters as a row.
+rows touched; nothing is deleted because of what has not been read. No clock, no I/O:
+time enters as a row.
 """

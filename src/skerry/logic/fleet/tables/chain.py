@@ -34,7 +34,8 @@ which destination has which, and ``desired`` follows what ``revisions`` and ``co
 of ``selected`` and ``sources``. Placements without a Rollout have no part in these.
 
 To follow an object, read the functions in this order. Each has a twin that computes the same from
-nothing but the inputs; property tests compare the two after every change.
+nothing but the inputs; property tests compare the two after every change. ``manifest`` alone is
+its own twin: it keeps nothing, and is computed anew from its inputs for every revision.
 
 How to read a row of the map when something is not at an edge: ask each derived table, from the
 top, for the key of that object and that destination. The first that has no row, or another than

@@ -13,7 +13,6 @@ changed. So a batch is seen whole, never half of it, and there are no cycles by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from skerry.kit.invariant import invariant
@@ -118,9 +117,6 @@ class Dataflow:
         self._batches = 0
         self._changed: list[Table[Any, Any]] = []
         self._regrouped: list[Groups[Any, Any]] = []
-        self._inputs: set[Table[Any, Any]] = set()
-        # While a batch is hypothetical: what the inputs were, batch by batch.
-        self._undo: list[tuple[Table[Any, Any], dict[Any, Any]]] | None = None
 
     @property
     def touched(self) -> int:
@@ -131,11 +127,11 @@ class Dataflow:
 
     def table(self, name: str) -> Table[Any, Any]:
         """Return a new input; annotate it with the types of its keys and rows."""
-        return self._input(Table(self, name))
+        return Table(self, name)
 
     def relation(self, name: str, *, reverse: bool = False) -> Relation[Any, Any, Any]:
         """Return a new input by pairs; *reverse*: it can be asked from the second key, too."""
-        return self._input(Relation(self, name, reverse=reverse))
+        return Relation(self, name, reverse=reverse)
 
     # -- operators ---------------------------------------------------------------------------
 
@@ -280,35 +276,12 @@ class Dataflow:
         for groups in self._regrouped:
             touched[groups], groups.touched = groups.touched, set()
         self._changed, self._regrouped = [], []
-        if self._undo is not None:
-            self._undo.extend((t, rows) for t, rows in before.items() if t in self._inputs)
         self._batches += 1
         return Settled(self, self._batches, before, touched)
 
     def is_settled(self, batch: int) -> bool:
         """Tell whether *batch* was the last, and nothing was written since. For settled batches."""
         return batch == self._batches and not self._changed
-
-    @contextmanager
-    def hypothetical(self) -> Iterator[Dataflow]:
-        """Let inputs be written and settled, and be as they were when this ends.
-
-        What was written before must have been settled. The way back is a batch like any other, so
-        it costs what the way there did.
-        """
-        invariant(self._undo is None, "a hypothetical batch within another one")
-        invariant(not self._changed, "changes that are not settled would be taken for hypothetical")
-        undo: list[tuple[Table[Any, Any], dict[Any, Any]]] = []
-        self._undo = undo
-        try:
-            yield self
-        finally:
-            self.settle()
-            self._undo = None
-            for table, rows in reversed(undo):
-                for key, row in rows.items():
-                    table.write(key, row)
-            self.settle()
 
     def began(self, table: Table[Any, Any]) -> None:
         """Take that *table* has its first change of this batch. For tables."""
@@ -319,15 +292,8 @@ class Dataflow:
         self._regrouped.append(groups)
         self._dirty.update(self._readers.get(groups, ()))
 
-    def _input(self, table: T) -> T:
-        self._inputs.add(table)
-        return table
-
     def _derive(self, sources: Iterable[Any], operator: Operator) -> None:
         for source in sources:
             invariant(not len(source), f"{source.name} has rows: derive before the first is put")
             self._readers.setdefault(source, []).append(len(self._operators))
         self._operators.append(operator)
-
-
-T = TypeVar("T", bound=Table[Any, Any])

@@ -132,65 +132,6 @@ def test_how_a_batch_is_ordered_makes_no_difference_at_all(
     assert first.groups(one.folded) == second.groups(other.folded)
 
 
-@unhurried
-@given(batches, batches, st.lists(writes, max_size=6))
-def test_a_hypothetical_batch_leaves_no_trace(
-    history: list[list[Write]], hypothetical: list[list[Write]], batch: list[Write]
-) -> None:
-    model, untouched = Model(), Model()
-    for each in history:
-        model.settle(each)
-        untouched.settle(each)
-
-    with model.flow.hypothetical():
-        for each in hypothetical:
-            model.settle(each)
-            assert model.rows() == reference(model.given())
-        model.write(batch)  # and some that nobody settles
-
-    assert model.given() == untouched.given()
-    assert model.rows() == untouched.rows()
-    after, expected = model.settle(batch), untouched.settle(batch)
-    for name, table in model.derived.items():
-        assert after.changes(table) == expected.changes(untouched.derived[name])
-    assert after.groups(model.folded) == expected.groups(untouched.folded)
-
-
-def test_a_hypothetical_batch_that_fails_leaves_no_trace_either() -> None:
-    model = Model()
-    model.settle([("left", "a", 1), ("right", "a", 1)])
-    before = model.rows()
-
-    def fail() -> None:
-        with model.flow.hypothetical():
-            model.settle([("left", "a", 2)])
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-
-    assert model.rows() == before
-
-
-def test_hypothetical_batches_do_not_nest() -> None:
-    model = Model()
-
-    with (
-        model.flow.hypothetical(),
-        pytest.raises(InvariantError, match="within another"),
-        model.flow.hypothetical(),
-    ):
-        pass
-
-
-def test_what_is_not_settled_is_not_taken_for_hypothetical() -> None:
-    model = Model()
-    model.left.put("a", 1)
-
-    with pytest.raises(InvariantError, match="not settled"), model.flow.hypothetical():
-        pass
-
-
 def test_a_settled_batch_is_not_read_after_a_later_write() -> None:
     model = Model()
     settled = model.settle([("left", "a", 1)])
