@@ -98,8 +98,7 @@ class HubCredential:
         self._fraction = 0.0
         self._not_after = _NEVER
         self._refused = False
-        self._distrusted = False
-        self._suspected = asyncio.Event()
+        self._suspicion = gate.suspicion
         # How many suspicions there were in a row, and when the last one was checked.
         self._suspicions = 0
         self._examined = float("-inf")
@@ -109,8 +108,6 @@ class HubCredential:
         self.message = ""
         # Set while there is a certificate that has not lapsed and the hub has not refused.
         self.certified = asyncio.Event()
-        gate.suspect = self._suspected.set
-        gate.distrust = self._distrust
 
     @property
     def expires(self) -> datetime | None:
@@ -167,17 +164,17 @@ class HubCredential:
             await self._clock.sleep(_BACKOFF.seconds(failures, self._ids))
         elif not self._in_use:
             await self._clock.sleep(_CLOCK_SECONDS * (1 + 0.1 * self._ids.fraction()))
-        elif await self._suspicion(min(self._seconds_left(), _CLOCK_SECONDS)):
+        elif await self._is_suspected(min(self._seconds_left(), _CLOCK_SECONDS)):
             since = self._clock.monotonic() - self._examined
             self._suspicions = 0 if since > _FORGIVEN_SECONDS else self._suspicions + 1
             if self._suspicions:
                 await self._clock.sleep(max(0.0, _SUSPICIONS.seconds(self._suspicions) - since))
 
-    async def _suspicion(self, seconds: float) -> bool:
+    async def _is_suspected(self, seconds: float) -> bool:
         """Tell whether something speaks against the certificate before the seconds are over."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._suspected.wait()
+                return await self._suspicion.suspected.wait()
         except TimeoutError:
             return False
 
@@ -185,9 +182,9 @@ class HubCredential:
 
     async def _attempt(self) -> bool:
         """Try every way there is now; return whether nothing more is to be done for a while."""
-        if self._in_use and self._suspected.is_set():
+        if self._in_use and self._suspicion.suspected.is_set():
             await self._examine()
-        if not self._in_use or self._distrusted:
+        if not self._in_use or self._suspicion.distrusted:
             self._enrolment.read_again()
         ways = ways_to_certificate(self._standing())
         for way in ways:
@@ -219,17 +216,17 @@ class HubCredential:
                 self._refuse(error)
                 return
         else:
-            self._distrusted = False
-        self._suspected.clear()
+            self._suspicion.distrusted = False
+        self._suspicion.suspected.clear()
 
     def _standing(self) -> Standing:
         has = self._enrolment.has_certificate
         return Standing(
             has_certificate=has,
             refused=self._refused,
-            due=has and (self._suspected.is_set() or self._seconds_left() <= 0),
+            due=has and (self._suspicion.suspected.is_set() or self._seconds_left() <= 0),
             bootstrap=self._enrolment.has_new_bootstrap,
-            distrusted=self._distrusted,
+            distrusted=self._suspicion.distrusted,
             account=self._account is not None,
         )
 
@@ -273,8 +270,8 @@ class HubCredential:
         self._not_after = validity_of(identity.certificate.encode()).not_after
         self._metrics.certificate_expiration.set(self._not_after.timestamp())
         self._fraction = self._ids.fraction()
-        self._refused = self._distrusted = False
-        self._suspected.clear()
+        self._refused = self._suspicion.distrusted = False
+        self._suspicion.suspected.clear()
         self._logged.clear()
         if self._has_lapsed:
             self._gate.shut()
@@ -299,11 +296,6 @@ class HubCredential:
         return renewal_seconds(self._enrolment.identity, self._age_seconds(), self._fraction)
 
     # What went wrong.
-
-    def _distrust(self) -> None:
-        """Take note that nobody we know vouches for what answers in the hub's place."""
-        self._distrusted = True
-        self._suspected.set()
 
     def _failed(self, way: Way, error: Exception) -> None:
         self._metrics.certificates.labels("failed").inc()

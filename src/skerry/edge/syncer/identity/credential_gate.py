@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 from skerry.api.edge import HEARTBEAT_LEASE
@@ -29,18 +29,32 @@ _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _EVERYDAY = ("/extensions", "/extensions/v1/watch", "/extensions/v1/batch", f"/{HEARTBEAT_LEASE}")
 
 
-class CredentialGate(WrappedTransport):
-    """A transport that is open or closed.
+class Suspicion:
+    """What speaks against the credential.
 
-    ``suspect`` is called when the hub seems not to accept the credential, which may be chance;
-    ``distrust`` when nobody we know vouches for what answers.
+    ``suspected`` is set when the hub seems not to accept it, which may be chance; ``distrusted``
+    besides when nobody we know vouches for what answers in the hub's place.
     """
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self) -> None:
+        self.suspected = asyncio.Event()
+        self.distrusted = False
+
+    def suspect(self) -> None:
+        self.suspected.set()
+
+    def distrust(self) -> None:
+        self.distrusted = True
+        self.suspected.set()
+
+
+class CredentialGate(WrappedTransport):
+    """A transport that is open or closed, and notes in ``suspicion`` what answers give away."""
+
+    def __init__(self, inner: Transport, suspicion: Suspicion | None = None) -> None:
         super().__init__(inner)
         self._open = asyncio.Event()
-        self.suspect: Callable[[], None] = lambda: None
-        self.distrust: Callable[[], None] = lambda: None
+        self.suspicion = suspicion or Suspicion()
 
     @property
     def is_open(self) -> bool:
@@ -93,9 +107,9 @@ class CredentialGate(WrappedTransport):
             yield
         except TransportError as error:
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
-                self.distrust()
+                self.suspicion.distrust()
             elif isinstance(error, ConnectionLost):
-                self.suspect()
+                self.suspicion.suspect()
             raise
 
     def _judge(self, path: str, status: int) -> None:
@@ -104,4 +118,4 @@ class CredentialGate(WrappedTransport):
         A 403 elsewhere may be a missing rule, of an edge that is known well.
         """
         if status == _UNAUTHORIZED or (status == _FORBIDDEN and path.endswith(_EVERYDAY)):
-            self.suspect()
+            self.suspicion.suspect()

@@ -302,7 +302,7 @@ async def test_connections_that_are_lost_all_the_time_cost_a_question_now_and_th
         await credential.certified.wait()
         before = len(edge.main.sent)
         for _ in range(1000):
-            edge.gate.suspect()
+            edge.gate.suspicion.suspect()
             await asyncio.sleep(1)
     assert len(edge.main.sent) - before <= 1000 / 60 + 8
     assert len(hub.requests) == 1, "nothing was wrong with the certificate"

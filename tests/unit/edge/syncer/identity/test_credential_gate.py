@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from skerry.edge.syncer.identity.credential_gate import CredentialGate
+from skerry.edge.syncer.identity.credential_gate import CredentialGate, Suspicion
 from skerry.runtime.transport import (
     NO_HEADERS,
     Answer,
@@ -69,20 +69,31 @@ class _Lines:
         yield b"{}\n"
 
 
+class CountedSuspicion(Suspicion):
+    def __init__(self) -> None:
+        super().__init__()
+        self.suspicions = self.distrusts = 0
+
+    def suspect(self) -> None:
+        super().suspect()
+        self.suspicions += 1
+
+    def distrust(self) -> None:
+        super().distrust()
+        self.distrusts += 1
+
+
 class Stage:
     def __init__(self, *, is_open: bool = True) -> None:
-        self.hub = Hub()
-        self.gate = CredentialGate(self.hub)
-        self.suspected = self.distrusted = 0
-        self.gate.suspect, self.gate.distrust = self._suspect, self._distrust
+        self.hub, self.suspicion = Hub(), CountedSuspicion()
+        self.gate = CredentialGate(self.hub, self.suspicion)
         if is_open:
             self.gate.open()
 
-    def _suspect(self) -> None:
-        self.suspected += 1
-
-    def _distrust(self) -> None:
-        self.distrusted += 1
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How often the credential was suspected, and the hub distrusted."""
+        return self.suspicion.suspicions, self.suspicion.distrusts
 
     async def ask(self, path: str = "/api/v1/pods") -> int:
         return (await self.gate.request("GET", path)).status
@@ -127,10 +138,9 @@ async def test_what_only_a_bad_credential_explains_is_suspected(
     stage = Stage()
     stage.hub.status = status
     assert await stage.ask(path) == status
-    assert stage.suspected == suspected
+    assert stage.counts == (suspected, 0)
     assert await stage.follow(path) == status
-    assert stage.suspected == 2 * suspected
-    assert stage.distrusted == 0
+    assert stage.counts == (2 * suspected, 0)
 
 
 @virtual
@@ -141,7 +151,7 @@ async def test_a_hub_that_hangs_up_may_mean_the_credential() -> None:
         await stage.ask()
     with pytest.raises(ConnectionLost):
         await stage.follow()
-    assert (stage.suspected, stage.distrusted) == (2, 0)
+    assert stage.counts == (2, 0)
 
 
 @virtual
@@ -151,7 +161,7 @@ async def test_a_hub_that_nobody_vouches_for_is_distrusted() -> None:
     stage.hub.failure.__cause__ = ssl.SSLCertVerificationError()
     with pytest.raises(TransportError):
         await stage.ask()
-    assert (stage.suspected, stage.distrusted) == (0, 1)
+    assert stage.counts == (0, 1)
 
 
 @virtual
@@ -160,4 +170,4 @@ async def test_a_line_that_is_down_says_nothing_about_the_credential() -> None:
     stage.hub.failure = TransportError("cannot connect")
     with pytest.raises(TransportError):
         await stage.ask()
-    assert (stage.suspected, stage.distrusted) == (0, 0)
+    assert stage.counts == (0, 0)
