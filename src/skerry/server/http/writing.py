@@ -142,7 +142,9 @@ class AnswerWriter(ArrivingProtocol):
             if self._writable is None or self._writable.done():
                 self._writable = self._host.loop.create_future()
             await self._writable
-        if self._lost:
+        # A write that failed closes the transport at once, and the loop says so at its next turn,
+        # which whoever only writes and drains would never let come.
+        if self._lost or (self._transport is not None and self._transport.is_closing()):
             raise ConnectionResetError("the peer is gone")
 
     @property

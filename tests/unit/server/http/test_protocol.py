@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
+import struct
 import zlib
 from collections.abc import Awaitable, Callable
 
@@ -462,6 +464,32 @@ async def test_a_plain_handler_finishes_though_its_client_left() -> None:
         release.set()
         async with asyncio.timeout(60):
             await finished.wait()
+
+
+async def test_a_stream_that_never_pauses_ends_when_its_client_has_reset_the_line() -> None:
+    client = socket.socket()
+    # Closing it resets the connection, in the turn of the loop in which the stream is written.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    ended = asyncio.get_running_loop().create_future()
+
+    async def run(sender: Sender) -> None:
+        client.close()
+        try:
+            for _ in range(1000):
+                sender.write(b"x" * 65536)
+                await sender.drain()
+        except ConnectionError as error:
+            ended.set_result(error)
+            raise
+        ended.set_result(None)
+
+    async def handler(_: Request) -> Answer:
+        return Stream(run)
+
+    async with serving(handler) as (_, port):
+        client.connect(("127.0.0.1", port))
+        client.sendall(GET % b"")
+        assert isinstance(await ended, ConnectionResetError)
 
 
 async def test_a_failing_stream_does_not_pass_for_a_complete_one() -> None:

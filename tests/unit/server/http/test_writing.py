@@ -160,6 +160,14 @@ async def test_whoever_waits_for_a_peer_that_went_learns_so() -> None:
     assert made.closed
 
 
+async def test_whoever_writes_on_to_what_is_closing_learns_so_before_the_loop_turns() -> None:
+    made, transport = writer()
+    await made.drain()
+    transport.closing = True
+    with pytest.raises(ConnectionResetError):
+        await made.drain()
+
+
 async def test_nothing_is_written_to_what_is_closing_or_gone() -> None:
     made, transport = writer()
     transport.closing = True
