@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,9 @@ from skerry.server.metrics import ServerMetrics
 from skerry.server.recording import RequestRecorder
 from skerry.server.security.audit import AuditLog, AuditSettings
 from skerry.store.base import Store, StoreError
+
+# kube-apiserver's ``--etcd-healthcheck-timeout``: probes are not patient for much longer.
+_CHECK_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -111,6 +115,9 @@ def _metrics_handler(metrics: ServerMetrics, member: ProcessMember | None) -> Pa
 
 async def _checked(answer: Awaitable[object]) -> None:
     try:
-        await answer
+        async with asyncio.timeout(_CHECK_SECONDS):
+            await answer
+    except TimeoutError as error:
+        raise Unhealthy(f"the store has not answered for {_CHECK_SECONDS:g} s") from error
     except StoreError as error:
         raise Unhealthy(str(error)) from error

@@ -23,6 +23,7 @@ from skerry.api.errors import (
     NotFound,
     PageNotFound,
     ServiceUnavailable,
+    TooManyRequests,
 )
 from skerry.api.keys import PLAIN
 from skerry.api.kinds import GroupVersion, ResourceInfo
@@ -44,7 +45,7 @@ from skerry.server.request.info import RequestInfo, request_info
 from skerry.server.response.warnings import with_warnings
 from skerry.server.security.authorization import forbidden
 from skerry.server.user import User
-from skerry.store.base import StoreError, Unavailable
+from skerry.store.base import Overloaded, StoreError, Unavailable
 
 log = Logger("server")
 
@@ -441,8 +442,12 @@ def _refusal(request: Request, error: ApiError | StoreError) -> Answer:
 
 def _store_failure(error: StoreError) -> ApiError:
     """Return what to answer when the store fails; what it cannot read, a person must see to."""
+    if isinstance(error, Overloaded):
+        return TooManyRequests(str(error))
     if isinstance(error, Unavailable):
-        return ServiceUnavailable(str(error))
+        # In the details only, as advice. Clients repeat by themselves what has a ``Retry-After``,
+        # and of some writes it is not known whether they happened.
+        return ServiceUnavailable(str(error), details={"retryAfterSeconds": 1})
     log.error("the store cannot be read", error=error)
     return InternalError(str(error))
 

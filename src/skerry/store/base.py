@@ -65,6 +65,10 @@ class Unavailable(StoreError):
     or its outcome is unknown, as the message says."""
 
 
+class Overloaded(Unavailable):
+    """More waits to be written than may; this was not, and may be tried again soon."""
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """A key's value and the revision of the write that made it."""
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
 from skerry.store import etcd_messages as messages
-from skerry.store.base import StoreError, Unavailable, Write
+from skerry.store.base import Overloaded, StoreError, Unavailable, Write
 from skerry.store.batch import State, misfit
 from skerry.store.etcd_client import EtcdClient, OutcomeUnknown
 from skerry.store.etcd_layout import (
@@ -43,6 +44,8 @@ CONCURRENT = 4
 _MAX_BYTES = 1 << 20
 # More waiting than this is an overload that clients should hear of.
 _MAX_WAITING = 50_000
+# While etcd does not answer, clients give up and come again; what they left must not fill memory.
+MAX_WAITING_BYTES = 128 << 20
 
 
 @dataclass(slots=True)
@@ -52,15 +55,17 @@ class _Pending:
     # Keys whose unconditional delete was found to have nothing to delete.
     missing: set[str] = field(default_factory=set)
     answered: bool = False
+    # About what it takes in a transaction.
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = sum([len(each.key) + len(each.value or b"") + 64 for each in self.writes])
 
     def changes(self, write: Write) -> bool:
         """Tell whether *write* is an operation, or only a condition."""
         if write.value is not None:
             return True
         return write.expected != 0 and write.key not in self.missing
-
-    def size(self) -> int:
-        return sum(len(write.key) + len(write.value or b"") + 64 for write in self.writes)
 
 
 class Committer:
@@ -83,6 +88,7 @@ class Committer:
         self._max_operations = max_operations - 1
         self._queue: asyncio.Queue[_Pending] = asyncio.Queue(_MAX_WAITING)
         self._unanswered = 0
+        self._unanswered_bytes = 0
         self._all_answered = asyncio.Event()
         self._all_answered.set()
 
@@ -97,11 +103,12 @@ class Committer:
             # A key that has no bytes fails here, and not everybody's transaction.
             self._layout.key(write.key)
         waiter: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-        try:
-            self._queue.put_nowait(_Pending(writes, waiter))
-        except asyncio.QueueFull as error:
-            raise Unavailable("too many writes are waiting; this one was not written") from error
+        pending = _Pending(writes, waiter)
+        if self._queue.full() or self._unanswered_bytes >= MAX_WAITING_BYTES:
+            raise Overloaded("too many writes are waiting; this one was not written")
+        self._queue.put_nowait(pending)
         self._unanswered += 1
+        self._unanswered_bytes += pending.size
         self._all_answered.clear()
         return waiter
 
@@ -155,7 +162,7 @@ class Committer:
         size = 0
         for pending in waiting:
             own = {write.key for write in pending.writes}
-            size += pending.size()
+            size += pending.size
             fits = len(keys) + len(own) <= self._max_operations and size <= _MAX_BYTES
             if not batch or (fits and keys.isdisjoint(own)):
                 batch.append(pending)
@@ -172,7 +179,10 @@ class Committer:
         try:
             answer = await self._client.transact(self._request(batch, mark))
         except OutcomeUnknown as error:
-            revision = await self._found(batch, mark)
+            revision = None
+            # Who is silent still is asked in vain; that says nothing new about the write.
+            with suppress(Unavailable):
+                revision = await self._found(batch, mark)
             if revision is None:
                 raise error from error.__cause__
             self._succeed(batch, revision)
@@ -277,6 +287,7 @@ class Committer:
             return
         pending.answered = True
         self._unanswered -= 1
+        self._unanswered_bytes -= pending.size
         if not self._unanswered:
             self._all_answered.set()
         if pending.waiter.done():

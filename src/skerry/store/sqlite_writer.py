@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from skerry.kit.log import Logger
-from skerry.store.base import Event, StoreError, Unavailable, Write
+from skerry.store.base import Event, Overloaded, StoreError, Unavailable, Write
 from skerry.store.batch import State, evaluate
 from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
 from skerry.store.sqlite_upkeep import Checkpoints, Sweep, WalBounds
@@ -37,6 +37,9 @@ BATCH_WRITES = 256
 BATCH_BYTES = 4 << 20
 # More waiting than this is an overload that clients should hear of.
 MAX_WAITING = 50_000
+# In a disk's bad minute clients give up, come again and give up; what they left is written later,
+# and must not fill memory until then.
+MAX_WAITING_BYTES = 128 << 20
 _ROWS = 32
 
 
@@ -63,6 +66,7 @@ class Pending(NamedTuple):
 
     writes: Sequence[Write]
     waiter: asyncio.Future[list[int]]
+    value_bytes: int
 
 
 Outcome = list[int] | StoreError
@@ -99,6 +103,7 @@ class Writer:
         self._completed = completed
         self._loop = asyncio.get_running_loop()
         self._commits: deque[Pending] = deque()
+        self._waiting_bytes = 0
         self._chores: deque[Chore] = deque()
         # A lock used as a binary semaphore: the loop releases, the thread acquires.
         self._turn = threading.Lock()
@@ -124,10 +129,12 @@ class Writer:
         """Queue a commit; its waiter may be cancelled without effect on the commit."""
         if self._ended:
             raise Unavailable("the writing thread ended; this was not written")
-        if len(self._commits) >= MAX_WAITING:
-            raise Unavailable("too many writes are waiting; this one was not written")
+        if len(self._commits) >= MAX_WAITING or self._waiting_bytes >= MAX_WAITING_BYTES:
+            raise Overloaded("too many writes are waiting; this one was not written")
         waiter: asyncio.Future[list[int]] = self._loop.create_future()
-        self._commits.append(Pending(writes, waiter))
+        size = sum([len(write.value) for write in writes if write.value])
+        self._commits.append(Pending(writes, waiter, size))
+        self._waiting_bytes += size
         self._begin_soon()
         return waiter
 
@@ -200,7 +207,8 @@ class Writer:
             pending = self._commits.popleft()
             batch.append(pending)
             writes += len(pending.writes)
-            size += sum([len(write.value) for write in pending.writes if write.value])
+            size += pending.value_bytes
+        self._waiting_bytes -= size
         return batch
 
     def _stage(self, batch: list[Pending]) -> None:

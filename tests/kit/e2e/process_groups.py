@@ -6,7 +6,9 @@ import http.client
 import json
 import os
 import re
+import socket
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,6 +47,19 @@ class Line:
         answer = self._connection.getresponse()
         text = answer.read().decode()
         return answer.status, json.loads(text) if text.startswith("{") else {"text": text}
+
+    def watch(self, path: str) -> Iterator[dict[str, Any]]:
+        """Yield the events of a watch until it ends; the connection is good for nothing else."""
+        headers = {"Authorization": f"Bearer {self._token}"}
+        self._connection.request("GET", f"{path}?watch=true", headers=headers)
+        self._connection.sock.settimeout(None)
+        answer = self._connection.getresponse()
+        while event := answer.readline():
+            yield json.loads(event)
+
+    def cut(self) -> None:
+        """End the connection while somebody may be reading from it."""
+        self._connection.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._connection.close()

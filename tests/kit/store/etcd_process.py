@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.kit.ports import free_ports
@@ -62,6 +64,16 @@ class EtcdProcess:
         for member in members:
             member.members = listed
         return members
+
+    @contextlib.contextmanager
+    def stuck(self) -> Iterator[None]:
+        """Keep it from running inside the context; its connections stay."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End it as a power switch would."""

@@ -16,7 +16,7 @@ from skerry.server.http.message import Answer, Peer, Request, Response
 from skerry.server.request.call import Call
 from skerry.server.request.info import RequestInfo, request_info
 from skerry.server.user import User
-from skerry.store.base import StoreError, Unavailable
+from skerry.store.base import Overloaded, StoreError, Unavailable
 from tests.kit.server.harness import Everybody, serving
 from tests.kit.server.objects import definition, thing, version
 from tests.kit.sim.loop import virtual
@@ -195,12 +195,22 @@ async def test_what_cannot_be_asked_has_the_status_of_kubernetes(
 
 
 @pytest.mark.parametrize(
-    ("failure", "status"), [(Unavailable("no quorum"), 503), (StoreError("corrupt"), 500)]
+    ("failure", "status", "retried_by_itself"),
+    [
+        (Unavailable("no quorum"), 503, False),
+        (Overloaded("too many"), 429, True),
+        (StoreError("corrupt"), 500, False),
+    ],
 )
-async def test_a_store_that_fails_is_an_answer_too(failure: StoreError, status: int) -> None:
+async def test_a_store_that_fails_is_an_answer_too(
+    failure: StoreError, status: int, retried_by_itself: bool
+) -> None:
     world = World()
     world.failure = failure
-    assert (await world.ask()).status == status
+    answer = await world.ask()
+    assert answer.status == status
+    # Clients repeat what has this header without asking anybody.
+    assert ("Retry-After" in dict(answer.headers)) == retried_by_itself
     assert world.recorded == [("get", status, True)]
 
 

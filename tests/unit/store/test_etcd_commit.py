@@ -11,9 +11,9 @@ import grpc
 import pytest
 
 from skerry.kit.ids import SeededIds
-from skerry.store.base import Conflict, StoreError, Unavailable, Write
+from skerry.store.base import Conflict, Overloaded, StoreError, Unavailable, Write
 from skerry.store.etcd_client import EtcdClient, OutcomeUnknown
-from skerry.store.etcd_commit import CONCURRENT, Committer
+from skerry.store.etcd_commit import CONCURRENT, MAX_WAITING_BYTES, Committer
 from skerry.store.etcd_layout import FACTOR, Layout, Numbering, unpacked
 from tests.kit.store.tiny_etcd import Fault, TinyEtcd, client_of, tiny_etcd
 
@@ -215,6 +215,19 @@ async def test_whoever_no_longer_waits_does_not_undo_the_commit(idle: Bench) -> 
     async with running(idle.committer, CONCURRENT):
         await idle.committer.finish()
     assert idle.value("/a") == b"1"
+
+
+async def test_an_overload_in_bytes_is_said_to_who_comes_too_late_and_ends_with_the_answers(
+    idle: Bench,
+) -> None:
+    half = bytes(MAX_WAITING_BYTES // 2)
+    waiting = [idle.committer.submit([Write(f"/{n}", half)]) for n in range(2)]
+    with pytest.raises(Overloaded, match="too many writes are waiting; this one was not written"):
+        idle.committer.submit([Write("/late", b"")])
+    idle.committer.abandon()
+    assert all(isinstance(each, Unavailable) for each in await outcomes(*waiting))
+    async with running(idle.committer):
+        assert await idle.commit(Write("/again", b""))
 
 
 async def test_finishing_waits_for_every_answer(bench: Bench) -> None:

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from skerry.store import sqlite_writer
-from skerry.store.base import Conflict, Event, StoreError, Unavailable, Write
+from skerry.store.base import Conflict, Event, Overloaded, StoreError, Unavailable, Write
 from skerry.store.sqlite_schema import NEWEST_AND_COMPACTED, rows
 from skerry.store.sqlite_upkeep import WalBounds
 from skerry.store.sqlite_writer import BATCH_BYTES, BATCH_WRITES, Outcome, Pending, Writer
@@ -126,9 +126,23 @@ async def test_an_overload_is_said_to_who_comes_too_late(
 ) -> None:
     monkeypatch.setattr(sqlite_writer, "MAX_WAITING", 2)
     waiting = [bench.writer.submit([Write("/a", b"")]) for _ in range(2)]
-    with pytest.raises(Unavailable, match="too many writes are waiting; this one was not written"):
+    with pytest.raises(Overloaded, match="too many writes are waiting; this one was not written"):
         bench.writer.submit([Write("/a", b"")])
     await asyncio.gather(*waiting)
+
+
+async def test_an_overload_in_bytes_is_said_too_and_ends_when_they_are_written(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_writer, "MAX_WAITING_BYTES", 2000)
+    # Who no longer waits has left something behind all the same.
+    bench.writer.submit([Write("/a", bytes(1000))]).cancel()
+    waiting = bench.writer.submit([Write("/b", bytes(1000)), Write("/c", None)])
+    with pytest.raises(Overloaded):
+        bench.writer.submit([Write("/d", b"")])
+    await waiting
+    await bench.writer.submit([Write("/d", b"")])
+    assert [key for key, _ in bench.durable()] == ["/a", "/b", "/d"]
 
 
 # -- a disk that fails -----------------------------------------------------------------------------
