@@ -21,6 +21,18 @@ def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
     return (obj.get("metadata") or {}).get("labels") or {}
 
 
+def section_of(obj: Raw, name: str) -> Raw:
+    """Return the mapping *obj* has under *name*; empty where that is none, whatever it is."""
+    found = obj.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def section_of_any(value: Any, name: str) -> Raw:
+    """As ``section_of``, of what may be no mapping itself."""
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
 def revision_of(resource_version: object) -> int:
     """Return a resourceVersion as the number it is at every server; 0 when it is none.
 

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from skerry.api.edge import HEALTHY, NOT_DELIVERED, UNHEALTHY
-from skerry.api.objects import Raw
+from skerry.api.objects import Raw, section_of
 from skerry.api.refs import CLUSTER_ANNOTATION, ClusterName
 from skerry.kit.text import one_line
 from skerry.logic.machinery.printing.durations import parse_time
@@ -123,9 +123,9 @@ class PlacementRow:
 
 def edge_row(obj: Raw) -> EdgeRow:
     """Read a SyncTarget."""
-    status = _map(obj, "status")
+    status = section_of(obj, "status")
     found = _conditions(status)
-    objects = _map(status, "objects")
+    objects = section_of(status, "objects")
     heard = parse_time(status.get("lastSyncerHeartbeatTime"))
     state, problem = _edge_state(found, objects, heard)
     return EdgeRow(
@@ -163,7 +163,7 @@ def _edge_state(
 
 def placement_row(obj: Raw) -> PlacementRow:
     """Read an EdgePlacement."""
-    status = _map(obj, "status")
+    status = section_of(obj, "status")
     found = _conditions(status)
     ready = found.get("Ready", {})
     said = ready.get("status")
@@ -210,11 +210,6 @@ def _problem(condition: Raw) -> str:
     """Return a condition in one line."""
     message = one_line(str(condition.get("message") or condition.get("reason") or ""))
     return message if len(message) <= _MAX_PROBLEM else f"{message[: _MAX_PROBLEM - 1]}…"
-
-
-def _map(obj: Raw, name: str) -> Raw:
-    found = obj.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _count(obj: Raw, name: str) -> int | None:

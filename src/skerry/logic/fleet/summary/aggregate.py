@@ -27,10 +27,10 @@ like such, and a sentence, each of a length that is bounded here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from skerry.api.objects import Object, Raw
+from skerry.api.objects import Object, Raw, section_of
 from skerry.logic.fleet.summary.aggregate_numbers import COUNTING, Extent, count
 from skerry.logic.fleet.summary.gathered import Gathered
 from skerry.logic.fleet.summary.health import TROUBLE, conditions_of
@@ -75,9 +75,9 @@ class _Making:
     def __init__(self, source: Raw, found: Gathered, now: str) -> None:
         self._found = found
         self._now = now
-        self._spec = _section(source, "spec")
-        self._status = _section(source, "status")
-        self._generation = count(_section(source, "metadata"), "generation")
+        self._spec = section_of(source, "spec")
+        self._status = section_of(source, "status")
+        self._generation = count(section_of(source, "metadata"), "generation")
         present = found.known > 0 and found.generation >= self._generation
         self._delivered = present and found.delivered == found.known
         self._healthy = self._delivered and found.healthy == found.known
@@ -261,8 +261,3 @@ def _is_word(text: str) -> bool:
 def _is_plain(kind: str) -> bool:
     """Tell whether an edge's word for a condition looks like one."""
     return kind.isascii() and all(char.isalnum() or char in _PUNCTUATION for char in kind)
-
-
-def _section(section: Raw, name: str) -> Raw:
-    found = section.get(name)
-    return found if isinstance(found, Mapping) else {}

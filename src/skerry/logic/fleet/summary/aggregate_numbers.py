@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from skerry.api.objects import Raw
+from skerry.api.objects import Raw, section_of
 from skerry.logic.fleet.summary.report import Number
 
 _MAX = 2**31 - 1
@@ -73,8 +73,8 @@ def stateful_set(spec: Raw, extent: Extent, healthy: bool) -> Counts:
     current = min(wanted, count(extent.min, "currentReplicas"))
     total = max(count(extent.max, "replicas"), updated, ready, current)
     fields = dict(zip(names, (total, ready, current, updated, available), strict=True))
-    strategy = _section(spec, "updateStrategy")
-    partition = _section(strategy, "rollingUpdate").get("partition")
+    strategy = section_of(spec, "updateStrategy")
+    partition = section_of(strategy, "rollingUpdate").get("partition")
     lagging = isinstance(partition, int) and updated < wanted - partition
     return Counts(fields, strategy.get("type") != "OnDelete" and (ready < wanted or lagging))
 
@@ -103,7 +103,7 @@ def daemon_set(spec: Raw, extent: Extent, healthy: bool) -> Counts:
         "numberUnavailable": wanted - found[-1],
     }
     _, updated, _, available = found
-    on_delete = _section(spec, "updateStrategy").get("type") == "OnDelete"
+    on_delete = section_of(spec, "updateStrategy").get("type") == "OnDelete"
     return Counts(fields, not on_delete and (updated < wanted or available < wanted))
 
 
@@ -127,8 +127,3 @@ def _worst(extent: Extent, wanted: int, first: str) -> tuple[int, int, int]:
         for name in (first, "readyReplicas", "availableReplicas")
     )
     return of_first, ready, min(ready, available)
-
-
-def _section(section: Raw, name: str) -> Raw:
-    found = section.get(name)
-    return found if isinstance(found, Mapping) else {}

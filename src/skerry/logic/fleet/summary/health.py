@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from skerry.api.objects import Raw
+from skerry.api.objects import Raw, section_of_any
 
 Verdict = Literal["True", "False", "Unknown"]
 
@@ -157,10 +157,10 @@ def _stateful_set(spec: Raw, status: Raw) -> Health:
     is missing from what is updated.
     """
     wanted = _number(spec, "replicas", 1)
-    strategy = _map(spec, "updateStrategy")
+    strategy = section_of_any(spec, "updateStrategy")
     rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
     under_way = status.get("currentRevision") != status.get("updateRevision")
-    partition = _number(_map(strategy, "rollingUpdate"), "partition")
+    partition = _number(section_of_any(strategy, "rollingUpdate"), "partition")
     updated, goal = _number(status, "updatedReplicas"), max(0, wanted - partition)
     if rolling and under_way and updated < goal:
         return _short("RollingOut", updated, goal, "replicas updated")
@@ -172,7 +172,7 @@ def _stateful_set(spec: Raw, status: Raw) -> Health:
 def _daemon_set(spec: Raw, status: Raw) -> Health:
     """Judge by nodes: how many there are to be is reported by the edge, and in no spec."""
     wanted = _number(status, "desiredNumberScheduled")
-    on_delete = _map(spec, "updateStrategy").get("type") == "OnDelete"
+    on_delete = section_of_any(spec, "updateStrategy").get("type") == "OnDelete"
     updated = _number(status, "updatedNumberScheduled")
     if updated < wanted and not on_delete:
         return _short("RollingOut", updated, wanted, "nodes updated")
@@ -227,7 +227,7 @@ def _stuck_container(status: Raw) -> Health | None:
     for member in ("initContainerStatuses", "containerStatuses"):
         found = status.get(member)
         for container in found if isinstance(found, list) else ():
-            waiting = _map(_map(container, "state"), "waiting")
+            waiting = section_of_any(section_of_any(container, "state"), "waiting")
             reason = waiting.get("reason")
             if reason and reason not in ("ContainerCreating", "PodInitializing"):
                 return _unhealthy_because(reason, waiting.get("message"))
@@ -259,7 +259,7 @@ def _is_load_balancer(spec: object) -> bool:
 
 
 def _service(spec: Raw, status: Raw) -> Health:
-    if not _is_load_balancer(spec) or _map(status, "loadBalancer").get("ingress"):
+    if not _is_load_balancer(spec) or section_of_any(status, "loadBalancer").get("ingress"):
         return HEALTHY
     return Health("False", "LoadBalancerPending", "no load balancer has been provisioned")
 
@@ -327,11 +327,6 @@ def _number(section: Raw, name: str, default: int = 0) -> int:
     value = section.get(name)
     # ``True`` is an int in Python and no number in JSON.
     return value if isinstance(value, int) and not isinstance(value, bool) else default
-
-
-def _map(section: Any, name: str) -> Raw:
-    value = section.get(name) if isinstance(section, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
 
 
 def _enough(found: int, wanted: int, what: str) -> Health:

@@ -26,11 +26,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from skerry.api.edge import MAX_CAUSE_BYTES, NOT_ENFORCED
 from skerry.api.kinds import GroupResource
-from skerry.api.objects import Object, Raw
+from skerry.api.objects import Object, Raw, section_of_any
 from skerry.kit.text import one_line
 
 # Of a log no more than this is read for its last line, and kept of a message at the edge.
@@ -125,7 +125,7 @@ class _Candidate(NamedTuple):
 def find(seen: Seen) -> Finding:
     """Return the worst cause there is; None when nothing at the edge tells one."""
     found = [candidate for pod in seen.pods for candidate in _of_pod(pod, seen)]
-    if any(_map(pod, "status").get("phase") != "Failed" for pod in seen.pods):
+    if any(section_of_any(pod, "status").get("phase") != "Failed" for pod in seen.pods):
         # Pods that were evicted stay around for long after others have taken their place.
         found = [candidate for candidate in found if candidate.rank != _Rank.LOST]
     if not seen.pods:
@@ -166,7 +166,7 @@ def inert(live: Raw | None) -> str:
 
 
 def _of_pod(pod: Raw, seen: Seen) -> Iterator[_Candidate]:
-    metadata, status = pod["metadata"], _map(pod, "status")
+    metadata, status = pod["metadata"], section_of_any(pod, "status")
     phase, name = status.get("phase"), metadata["name"]
     if metadata.get("deletionTimestamp") or phase == "Succeeded":
         return
@@ -188,9 +188,9 @@ def _of_pod(pod: Raw, seen: Seen) -> Iterator[_Candidate]:
 def _of_container(
     pod: Raw, container: Raw, warnings: Sequence[Raw], seen: Seen
 ) -> _Candidate | None:
-    name, state = pod["metadata"]["name"], _map(container, "state")
+    name, state = pod["metadata"]["name"], section_of_any(container, "state")
     if "waiting" in state:
-        waiting = _map(state, "waiting")
+        waiting = section_of_any(state, "waiting")
         reason = _text(waiting, "reason")
         if reason == _CRASH_LOOP:
             return _ended(pod, container, warnings, seen)
@@ -215,8 +215,8 @@ def _of_container(
 
 def _ended(pod: Raw, container: Raw, warnings: Sequence[Raw], seen: Seen) -> _Candidate | None:
     """Tell how a container ended, now or the last time."""
-    now = _map(_map(container, "state"), "terminated")
-    end = now or _map(_map(container, "lastState"), "terminated")
+    now = section_of_any(section_of_any(container, "state"), "terminated")
+    end = now or section_of_any(section_of_any(container, "lastState"), "terminated")
     code = end.get("exitCode")
     if not isinstance(code, int) or code == 0:
         return None
@@ -247,7 +247,7 @@ def _ended(pod: Raw, container: Raw, warnings: Sequence[Raw], seen: Seen) -> _Ca
 
 def _named(pod: Raw, container: Raw, message: str) -> str:
     """Return *message* with the container's name, where the pod has several."""
-    several = len(list(_containers(_map(pod, "status")))) > 1
+    several = len(list(_containers(section_of_any(pod, "status")))) > 1
     return f"container {_text(container, 'name')}: {message}" if several else message
 
 
@@ -290,7 +290,7 @@ _OF_CONTAINER = ("name", "ready", "restartCount", "state", "lastState")
 
 def lean_pod(pod: Object) -> Object:
     """Return the little of a pod that tells how it fares; of its spec, nothing."""
-    status = _map(pod, "status")
+    status = section_of_any(pod, "status")
     kept: Object = {
         name: str(status[name])[:MAX_LINE_BYTES]
         for name in ("phase", "reason", "message")
@@ -312,8 +312,8 @@ def lean_pod(pod: Object) -> Object:
 
 def lean_event(event: Object) -> Object:
     """Return what an Event says, of whom, and when it was last so."""
-    involved = _map(event, "involvedObject") or _map(event, "regarding")
-    series = _map(event, "series")
+    involved = section_of_any(event, "involvedObject") or section_of_any(event, "regarding")
+    series = section_of_any(event, "series")
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return {
         "metadata": _identity(event),
@@ -331,7 +331,7 @@ def lean_owned(obj: Object) -> Object:
 
 def is_fine(pod: Raw) -> bool:
     """Tell whether a row of ``lean_pod`` has nothing to tell: it is over, or all of it is ready."""
-    status = _map(pod, "status")
+    status = section_of_any(pod, "status")
     if pod["metadata"].get("deletionTimestamp") or status.get("phase") == "Succeeded":
         return True
     found = status.get("containerStatuses")
@@ -343,7 +343,7 @@ def is_fine(pod: Raw) -> bool:
 
 def is_lost(pod: Raw) -> bool:
     """Tell whether a row of ``lean_pod`` failed as a whole: evicted, or with its node."""
-    status = _map(pod, "status")
+    status = section_of_any(pod, "status")
     return status.get("phase") == "Failed" and bool(status.get("reason"))
 
 
@@ -381,11 +381,6 @@ def _condition(status: Raw, kind: str) -> Raw:
         if isinstance(each, Mapping) and each.get("type") == kind:
             return each
     return {}
-
-
-def _map(section: Any, name: str) -> Raw:
-    value = section.get(name) if isinstance(section, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
 
 
 def _text(section: Raw, name: str) -> str:
