@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import orjson
@@ -34,7 +33,7 @@ from skerry.server.codec import decode_as
 from skerry.server.user import User
 from skerry.server.watch.dispatcher import Dispatcher
 from skerry.server.workspaces.records import Cluster
-from skerry.server.workspaces.state import HubState, entries_of
+from skerry.server.workspaces.state import HubState, entries_of, follower
 from skerry.store.base import Store
 
 # Whichever export they come from: there is one workload API, but a hub may have several providers.
@@ -90,7 +89,7 @@ class Mailboxes:
             (_SYNC_TARGETS, self._sync_target_changed),
             (_SYNCER_CONFIGS, self._config_changed),
         ):
-            dispatcher.observe(prefix, _follower(observe), self._reset)
+            dispatcher.observe(prefix, follower(observe), self._reset)
             async for entry in entries_of(store, prefix):
                 observe(ObjectKey.parse(entry.key), entry.value)
         dispatcher.observe(type_prefix("core.kcp.io", "logicalclusters"), self._cluster_changed)
@@ -272,10 +271,3 @@ def _read_scope(spec: bytes) -> Scope:
         return scope_of(orjson.loads(spec))
     except (AttributeError, KeyError, TypeError, ValueError):
         return NOTHING
-
-
-def _follower(observe: Callable[[ObjectKey, bytes | None], Any]) -> Callable[[Change], None]:
-    def follow(change: Change) -> None:
-        observe(ObjectKey.parse(change.event.key), change.event.value)
-
-    return follow

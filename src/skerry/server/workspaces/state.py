@@ -118,7 +118,7 @@ class HubState:
             async for entry in entries_of(store, prefix):
                 observe(ObjectKey.parse(entry.key), entry.value)
             reset = self.reset if resource == "logicalclusters" else None
-            dispatcher.observe(prefix, _follower(observe), reset)
+            dispatcher.observe(prefix, follower(observe), reset)
 
     def reset(self) -> None:
         """Forget everything; it is about to be shown anew."""
@@ -461,7 +461,9 @@ def _whole(observe: Callable[[ObjectKey, Object | None], None]) -> _Observe:
     return look
 
 
-def _follower(observe: _Observe) -> Callable[[Change], None]:
+def follower(observe: _Observe) -> Callable[[Change], None]:
+    """Return what a dispatcher calls, to show *observe* the key and the value of each change."""
+
     def follow(change: Change) -> None:
         observe(ObjectKey.parse(change.event.key), change.event.value)
 
