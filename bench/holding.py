@@ -41,7 +41,7 @@ _BOUNDED = frozenset(
     {
         "store.feed.Feed._events",
         "store.recent.RecentEntries._entries",
-        "server.watch.dispatcher.Dispatcher._memory",
+        "server.watch.dispatcher.Dispatcher._history",
         "kit.caching.WeightedCache._kept",
         "api.schema.Definitions.raw",
     }

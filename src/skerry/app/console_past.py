@@ -26,8 +26,8 @@ _MAX_WORKSPACES: Final = 100
 _AT_ONCE: Final = 4
 # Who scrolls or filters asks again within seconds. Observations are recorded in batches, so that
 # what is said of the last minute may change.
-_KNOWN_SECONDS: Final = 20.0
-_MAX_KNOWN: Final = 32
+_CACHE_SECONDS: Final = 20.0
+_MAX_CACHED: Final = 32
 
 
 class PastReader:
@@ -38,22 +38,22 @@ class PastReader:
         self._feed = feed
         self._eyes = eyes
         self._clock = clock
-        self._known: dict[tuple[object, ...], tuple[float, PastFleet]] = {}
+        self._cache: dict[tuple[object, ...], tuple[float, PastFleet]] = {}
 
     async def read(self, user: User, moment: datetime) -> PastFleet:
         """Return what the histories that *user* may read tell of *moment*."""
         if moment > self._clock.now():
             raise BadRequest(f"at: {moment.isoformat()} has not come yet")
         now = self._clock.monotonic()
-        self._known = {key: each for key, each in self._known.items() if each[0] > now}
+        self._cache = {key: each for key, each in self._cache.items() if each[0] > now}
         key = (user.name, user.groups, user.home, moment)
-        known = self._known.get(key)
-        if known is not None:
-            return known[1]
+        cached = self._cache.get(key)
+        if cached is not None:
+            return cached[1]
         found = await self._found(user, moment)
-        while len(self._known) >= _MAX_KNOWN:
-            del self._known[next(iter(self._known))]
-        self._known[key] = (self._clock.monotonic() + _KNOWN_SECONDS, found)
+        while len(self._cache) >= _MAX_CACHED:
+            del self._cache[next(iter(self._cache))]
+        self._cache[key] = (self._clock.monotonic() + _CACHE_SECONDS, found)
         return found
 
     async def _found(self, user: User, moment: datetime) -> PastFleet:

@@ -42,7 +42,7 @@ from skerry.store.base import Store
 _FOLLOWED = (WORKSPACES, LOCATIONS, SYNC_TARGETS, EDGE_PLACEMENTS, ROLLOUTS)
 
 
-class KnownPlacement(NamedTuple):
+class IndexedPlacement(NamedTuple):
     """Where a placement is stored, and what guards ask of it besides its destinations."""
 
     key: str
@@ -70,7 +70,7 @@ class GuardedPlacements:
         self._choosing = choosing
         self.guards = GuardIndex()
         self.table = DestinationTable(choosing)
-        self.placements: dict[ObjectRef, KnownPlacement] = {}
+        self.placements: dict[ObjectRef, IndexedPlacement] = {}
         self._placed_in: dict[str, set[ObjectRef]] = {}
         # Placements that have a Rollout.
         self.rollouts: set[ObjectRef] = set()
@@ -222,7 +222,7 @@ class GuardedPlacements:
         metadata, status = obj["metadata"], obj.get("status") or {}
         labels = metadata.get("labels") or {}
         count = int(status.get("destinationCount") or 0)
-        self.placements[ref] = KnownPlacement(
+        self.placements[ref] = IndexedPlacement(
             key.path(), metadata["uid"], labels, count, _what(obj)
         )
         self.table.put_placement(placement_of(stamped(obj, key.cluster)))

@@ -47,7 +47,7 @@ _SCHEMAS, _LEVELS = type_prefix(GROUP, SCHEMAS), type_prefix(GROUP, LEVELS)
 # These last as long as they last, and Kubernetes classifies none of them.
 _LASTING = frozenset(("attach", "exec", "log", "portforward", "proxy"))
 # Users times what they ask for; a server that sees more of it classifies some anew.
-_MAX_REMEMBERED = 10_000
+_MAX_CACHED = 10_000
 # Longer paths lead to nothing, and anybody may ask for them.
 _MAX_PATH = 1024
 
@@ -89,7 +89,7 @@ class FlowClasses:
         self._order: list[Object] = []
         self._by_namespace = False
         self._classes: dict[str, FlowClass] = {}
-        self._known: dict[tuple[object, ...], FlowClass | None] = {}
+        self._cache: dict[tuple[object, ...], FlowClass | None] = {}
         self._changed = asyncio.Event()
 
     async def follow(self, store: Store, dispatcher: Dispatcher) -> None:
@@ -122,13 +122,13 @@ class FlowClasses:
         else:
             key = (user.name, user.groups, info.verb, info.path)
         try:
-            return self._known[key]
+            return self._cache[key]
         except KeyError:
             found = self._classified(info, user)
         if len(info.path) <= _MAX_PATH:
-            if len(self._known) >= _MAX_REMEMBERED:
-                self._known.clear()
-            self._known[key] = found
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[key] = found
         return found
 
     def dispatched(self) -> Mapping[tuple[str, ...], float]:
@@ -186,7 +186,7 @@ class FlowClasses:
             if name in before:
                 found.dispatched = before[name].dispatched
             self._classes[name] = found
-        self._known.clear()
+        self._cache.clear()
         self._changed.set()
 
     async def keep(

@@ -28,7 +28,7 @@ from skerry.web.feed import Feed
 Made = TypeVar("Made")
 # (who, where, verb, kind): what the hub's authorizer says.
 May = Callable[[User, ClusterName, str, GroupVersionResource], bool]
-_MAX_KNOWN = 256
+_MAX_CACHED = 256
 _SHOWN = 128
 UNNAMED = "?"
 
@@ -71,7 +71,7 @@ class Eyes:
     def __init__(self, feed: Feed, rights: Rights) -> None:
         self._feed = feed
         self.rights = rights
-        self._known: dict[tuple[object, ...], tuple[object, Sight]] = {}
+        self._cache: dict[tuple[object, ...], tuple[object, Sight]] = {}
 
     def version(self) -> object:
         """Return what differs whenever somebody may see more or less."""
@@ -82,16 +82,16 @@ class Eyes:
         edges = self._feed.edges
         version = (self.rights.version(), edges.membership)
         who = (user.name, user.groups, user.home)
-        known = self._known.get(who)
-        if known is not None and known[0] == version:
-            return known[1]
+        cached = self._cache.get(who)
+        if cached is not None and cached[0] == version:
+            return cached[1]
         seen = BitMap()
         for cluster in self.allowed(user, edges.by_cluster, SYNC_TARGETS):
             seen |= edges.by_cluster[cluster]
         sight = Sight(seen, lambda cluster: self.sees_destinations(user, cluster), self._resolved)
-        if len(self._known) >= _MAX_KNOWN:
-            self._known.clear()
-        self._known[who] = (version, sight)
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
+        self._cache[who] = (version, sight)
         return sight
 
     def allowed(

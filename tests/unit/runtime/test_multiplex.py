@@ -163,8 +163,8 @@ async def forget_history(world: Shared) -> None:
     revision = await world.store.revision()
     await world.store.compact(revision)
     dispatcher = world.server.api.dispatcher
-    dispatcher._memory.clear()
-    dispatcher._memory_floor = revision
+    dispatcher._history.clear()
+    dispatcher._history_floor = revision
 
 
 @virtual

@@ -24,20 +24,20 @@ class Running:
     """Destinations by placement, and those of them whose removal is confirmed."""
 
     def __init__(self) -> None:
-        self._known: dict[ObjectRef, frozenset[Destination]] = {}
+        self._cache: dict[ObjectRef, frozenset[Destination]] = {}
         self._released: dict[ObjectRef, set[ObjectRef]] = {}
 
     def clear(self) -> None:
         """Forget everything: another process may have led, written and taken confirmations."""
-        self._known.clear()
+        self._cache.clear()
         self._released.clear()
 
     def knows(self, ref: ObjectRef) -> bool:
-        return ref in self._known
+        return ref in self._cache
 
     def destinations(self, ref: ObjectRef) -> frozenset[Destination]:
         """Return what a placement has and may keep."""
-        found = self._known.get(ref, NOTHING)
+        found = self._cache.get(ref, NOTHING)
         released = self._released.get(ref)
         if not released:
             return found
@@ -45,14 +45,14 @@ class Running:
 
     def note(self, ref: ObjectRef, destinations: Iterable[Destination]) -> None:
         """Take *destinations* for what the slices of a placement hold."""
-        self._known[ref] = found = frozenset(destinations)
+        self._cache[ref] = found = frozenset(destinations)
         if ref in self._released:
             # What has gone needs no confirmation; should it come again, it needs another.
             self.settle(ref, {each.location_ref for each in found})
 
     def forget(self, ref: ObjectRef) -> None:
         """Say that it is not known (any more) what the slices hold, or that nobody will ask."""
-        self._known.pop(ref, None)
+        self._cache.pop(ref, None)
 
     def release(self, ref: ObjectRef, location: ObjectRef) -> None:
         """Let a placement lose a Location: a person has confirmed that."""

@@ -69,7 +69,7 @@ class ObjectHistorySettings:
     version: str = ""
 
 
-class _Known(NamedTuple):
+class _HistoryHead(NamedTuple):
     """What is recorded of a placement: the end of our chain, and what is withheld by it."""
 
     uid: str
@@ -83,15 +83,15 @@ class ObjectHistory:
     def __init__(self, enqueue_after: Callable[[ObjectRef, float], None]) -> None:
         self._enqueue_after = enqueue_after
         self._changed: dict[ObjectRef, dict[ObjectRef, Sent]] = {}
-        self._known: dict[ObjectRef, _Known] = {}
+        self._cache: dict[ObjectRef, _HistoryHead] = {}
         # Found with problems, of which something may be recorded.
         self._unread: set[ObjectRef] = set()
 
     def clear(self) -> None:
         """Forget what happened while somebody else led, who has recorded it."""
         self._changed.clear()
-        self._unread.update(self._known)
-        self._known.clear()
+        self._unread.update(self._cache)
+        self._cache.clear()
 
     def placement_changed(self, old: Object | None, new: Object | None) -> None:
         """Take an EdgePlacement."""
@@ -101,7 +101,7 @@ class ObjectHistory:
         ref = ObjectRef.of(EDGE_PLACEMENTS.group_resource, obj)
         if new is None:
             self._changed.pop(ref, None)
-            self._known.pop(ref, None)
+            self._cache.pop(ref, None)
             self._unread.discard(ref)
         elif old is None and (new.get("status") or {}).get("problems"):
             self._unread.add(ref)
@@ -122,24 +122,26 @@ class ObjectHistory:
         """Return what is sent in another form, and not recorded."""
         return dict(self._changed.get(placement, {}))
 
-    def known(self, placement: ObjectRef, uid: str) -> _Known | None:
+    def known(self, placement: ObjectRef, uid: str) -> _HistoryHead | None:
         """Return what is recorded; None: that must be read."""
-        found = self._known.get(placement)
+        found = self._cache.get(placement)
         return found if found is not None and found.uid == uid else None
 
     def may_be_recorded(self, placement: ObjectRef) -> bool:
         """Tell whether somebody may have recorded that something is withheld."""
         return placement in self._unread
 
-    def note(self, placement: ObjectRef, known: _Known, written: Mapping[ObjectRef, Sent]) -> None:
+    def note(
+        self, placement: ObjectRef, known: _HistoryHead, written: Mapping[ObjectRef, Sent]
+    ) -> None:
         """Take that this is recorded."""
-        self._known[placement] = known
+        self._cache[placement] = known
         self._unread.discard(placement)
         self._drop(placement, written)
 
     def forget(self, placement: ObjectRef, written: Mapping[ObjectRef, Sent]) -> None:
         """Take that this is recorded, or never will be, and that the end must be read again."""
-        self._known.pop(placement, None)
+        self._cache.pop(placement, None)
         self._unread.add(placement)
         self._drop(placement, written)
 
@@ -158,7 +160,7 @@ class ObservedObjects:
     """A placement, what is recorded of its objects, and what is so."""
 
     placement: Object
-    known: _Known
+    known: _HistoryHead
     withheld: Withheld
     changed: Mapping[ObjectRef, Sent]
     destinations: int
@@ -169,7 +171,7 @@ class HistoryPlan(Plan):
     """Records to write, and what is known when they are."""
 
     placement: ObjectRef | None = field(default=None)
-    known: _Known | None = field(default=None)
+    known: _HistoryHead | None = field(default=None)
     changed: Mapping[ObjectRef, Sent] = field(default_factory=dict)
 
 
@@ -218,7 +220,7 @@ class HistoryObserver:
         }
         return ObservedObjects(placement, known, withheld, attributed, self._destinations(ref))
 
-    async def _read(self, ref: ObjectRef, uid: str) -> _Known:
+    async def _read(self, ref: ObjectRef, uid: str) -> _HistoryHead:
         """Read what was recorded of a placement's objects; once, when something is to be."""
         labels = made_by(CONTROLLER, ref.name)
         try:
@@ -227,11 +229,11 @@ class HistoryObserver:
         except ApiError as error:
             if error.code not in REFUSALS:
                 raise
-            return _Known(uid, None, {})
+            return _HistoryHead(uid, None, {})
         own = [each for each in in_order(listed.items) if _is_of(each, uid)]
         if not own:
-            return _Known(uid, None, {})
-        return _Known(uid, head_of(own[-1]), withheld_in(own))
+            return _HistoryHead(uid, None, {})
+        return _HistoryHead(uid, head_of(own[-1]), withheld_in(own))
 
 
 def _is_of(record: Object, uid: str) -> bool:
@@ -259,7 +261,7 @@ def decide_history(observed: ObservedObjects, maker: Maker, now: datetime) -> Hi
     return HistoryPlan(
         [creation(ref.cluster, each) for each in records],
         placement=ref,
-        known=_Known(known.uid, head, observed.withheld),
+        known=_HistoryHead(known.uid, head, observed.withheld),
         changed=observed.changed,
     )
 

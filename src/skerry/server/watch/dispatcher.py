@@ -80,13 +80,13 @@ class Dispatcher:
         self._acknowledged = acknowledged
         self._remembered_events = remembered_events
         self._position = 0
-        self._memory: deque[Change] = deque()
-        self._memory_bytes = 0
+        self._history: deque[Change] = deque()
+        self._history_bytes = 0
         # The same by type and cluster, which is what nearly every watch is of. In lists: most are
         # short, and a deque is never small.
-        self._memory_of: dict[str, list[Change]] = {}
+        self._history_of: dict[str, list[Change]] = {}
         # Everything above this revision, up to the position, is in memory.
-        self._memory_floor = 0
+        self._history_floor = 0
         self._subscribers: dict[str, dict[Subscriber, None]] = {}
         self._observers: dict[str, list[Observer]] = {}
         self._observers_of_all: list[Observer] = []
@@ -128,7 +128,7 @@ class Dispatcher:
 
     async def start(self) -> None:
         """Take up position at the store's present; call before ``run``."""
-        self._position = self._memory_floor = await self._store.revision()
+        self._position = self._history_floor = await self._store.revision()
 
     async def run(self) -> None:
         """Dispatch for ever."""
@@ -167,9 +167,9 @@ class Dispatcher:
                 action()
         # A new set, so that whoever drew conclusions from the old one can tell.
         self.touched = set()
-        self._memory.clear()
-        self._memory_of.clear()
-        self._memory_bytes, self._memory_floor = 0, revision
+        self._history.clear()
+        self._history_of.clear()
+        self._history_bytes, self._history_floor = 0, revision
         self._advance(revision)
         for subscriber in [s for group in self._subscribers.values() for s in group]:
             subscriber.expire(revision)
@@ -233,19 +233,19 @@ class Dispatcher:
     def _remember(self, change: Change) -> int:
         """Keep a change in memory; return its size."""
         size = _size(change.event)
-        self._memory.append(change)
-        self._memory_of.setdefault(_place(change.event.key), []).append(change)
-        self._memory_bytes += size
+        self._history.append(change)
+        self._history_of.setdefault(_place(change.event.key), []).append(change)
+        self._history_bytes += size
         max_events = self._remembered_events
-        while len(self._memory) > max_events or self._memory_bytes > _REMEMBERED_BYTES:
-            oldest = self._memory.popleft()
-            self._memory_bytes -= _size(oldest.event)
+        while len(self._history) > max_events or self._history_bytes > _REMEMBERED_BYTES:
+            oldest = self._history.popleft()
+            self._history_bytes -= _size(oldest.event)
             place = _place(oldest.event.key)
-            there = self._memory_of[place]
+            there = self._history_of[place]
             del there[0]
             if not there:
-                del self._memory_of[place]
-            self._memory_floor = oldest.event.revision
+                del self._history_of[place]
+            self._history_floor = oldest.event.revision
         return size
 
     def _advance(self, revision: int) -> None:
@@ -288,7 +288,7 @@ class Dispatcher:
 
         Raises ``Compacted`` when that past is no longer kept; nothing was subscribed then.
         """
-        while after < self._memory_floor:
+        while after < self._history_floor:
             # The store may be ahead of what was handed out: what lies beyond will come from
             # here like everything new, and must not be reported twice.
             present = self._position
@@ -305,7 +305,7 @@ class Dispatcher:
     def _replay(self, subscriber: Subscriber, after: int) -> None:
         missed: list[Change] = []
         place = _place(subscriber.prefix)
-        memory: Sequence[Change] = self._memory_of.get(place, ()) if place else self._memory
+        memory: Sequence[Change] = self._history_of.get(place, ()) if place else self._history
         # From the end: most who subscribe have seen all but the last, or the very last.
         for change in reversed(memory):
             if change.event.revision <= after:

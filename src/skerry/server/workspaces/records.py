@@ -215,7 +215,7 @@ class BindingReader:
     """Reads stored APIBindings; equal statuses are looked into once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, bytes, bool, bool], Binding] = {}
+        self._cache: dict[tuple[str, bytes, bool, bool], Binding] = {}
 
     def read(self, value: bytes) -> Binding:
         """Return what a stored APIBinding comes to."""
@@ -227,12 +227,12 @@ class BindingReader:
         # Whoever placed a copy has no say in the mailbox.
         agrees = not is_passing_through(metadata.labels, metadata.annotations)
         key = (export.name or "", bytes(obj.status), deleting, agrees)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _STATUSES:
-                self._known.clear()
-            known = self._known[key] = _binding(*key)
-        return known
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= _STATUSES:
+                self._cache.clear()
+            cached = self._cache[key] = _binding(*key)
+        return cached
 
 
 def _binding(name: str, text: bytes, deleting: bool, agrees: bool) -> Binding:

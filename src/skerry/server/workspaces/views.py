@@ -39,7 +39,7 @@ from skerry.server.workspaces.catalogue import HubCatalogue
 from skerry.server.workspaces.state import APIS, CORE, TENANCY, HubState
 
 # Views of workspaces that bind differently; more are forgotten and worked out again.
-_MAX_KNOWN = 256
+_MAX_CACHED = 256
 _READ_VERBS = ("get", "list", "watch")
 _NOTHING = TypeSet(())
 _BINDINGS = (APIS, "apibindings")
@@ -53,7 +53,7 @@ def view_name(export_cluster: str, export_name: str) -> str:
     return f"apiexport/{export_cluster}/{export_name}"
 
 
-class _Known(NamedTuple):
+class _CachedView(NamedTuple):
     """The types of a view, and what they were made of, kept so that no other takes its identity."""
 
     types: TypeSet
@@ -68,8 +68,8 @@ class ExportViews:
     state: HubState
     catalogue: HubCatalogue
     closed: Callable[[str], bool]
-    _known: dict[tuple[object, ...], _Known] = field(default_factory=dict)
-    _known_at: int = -1
+    _cache: dict[tuple[object, ...], _CachedView] = field(default_factory=dict)
+    _cached_at: int = -1
 
     def route(self, cluster: str, export: str, target: str, path: str) -> Route:
         """Return the way to *path* in the view of an export; *target* is a cluster or all.
@@ -129,17 +129,17 @@ class ExportViews:
         family = self.state.bindings.get(target) or {}
         bound = tuple(binding.bound for binding in family.values()) if target != WILDCARD else None
         system = self.catalogue.types(SYSTEM_ADMIN)
-        if self._known_at != self.state.view_changes or len(self._known) >= _MAX_KNOWN:
-            self._known.clear()
-            self._known_at = self.state.view_changes
+        if self._cached_at != self.state.view_changes or len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
+            self._cached_at = self.state.view_changes
         key: tuple[object, ...] = (cluster, name)
         if bound is not None:
             key = (*key, *map(id, bound))
-        known = self._known.get(key)
-        if known is None or known.system is not system:
+        cached = self._cache.get(key)
+        if cached is None or cached.system is not system:
             types = self._made_types(cluster, name, target, system.resources)
-            known = self._known[key] = _Known(types, system, bound)
-        return known.types
+            cached = self._cache[key] = _CachedView(types, system, bound)
+        return cached.types
 
     def _made_types(
         self, cluster: str, name: str, target: str, system: Sequence[Resource]

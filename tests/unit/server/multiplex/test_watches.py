@@ -155,8 +155,8 @@ async def test_a_forgotten_revision_ends_one_watch_and_what_is_known_is_reported
             revision = await until_caught_up(sender)
         await server.patch(f"{MAPS}/changed", {"data": {"k": "v"}})
         await store.compact(await store.revision())
-        server.api.dispatcher._memory_floor = await store.revision()  # as after a restart
-        server.api.dispatcher._memory.clear()
+        server.api.dispatcher._history_floor = await store.revision()  # as after a restart
+        server.api.dispatcher._history.clear()
         mine = {**MAPS_WATCH, "namespace": "default"}
         old = {**mine, "resourceVersion": revision}
         async with streaming(server, old, SECRETS_WATCH) as sender:

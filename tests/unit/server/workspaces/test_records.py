@@ -106,7 +106,7 @@ def test_no_more_statuses_are_kept_than_a_few() -> None:
     reader = BindingReader()
     for number in range(200):
         reader.read(value(**binding(apiExportClusterName=f"c{number}")))
-    assert len(reader._known) <= 64
+    assert len(reader._cache) <= 64
 
 
 _texts = st.sampled_from(["", "a", "b"])

@@ -48,7 +48,7 @@ class Inventory:
         self._targets: dict[int, SyncTarget] = {}
         self._targets_in: dict[str, BitMap] = {}
         # Destinations by Location, as far as anybody asked since they last changed.
-        self._known: dict[int, tuple[Destination, ...]] = {}
+        self._cache: dict[int, tuple[Destination, ...]] = {}
 
     # -- Locations ---------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ class Inventory:
             self._drop_demand(number)
             if location.instances is not None:
                 self._demand_of[number] = self._demands.add(location.instances, number)
-            self._known.pop(number, None)
+            self._cache.pop(number, None)
         return number
 
     def remove_location(self, ref: ObjectRef) -> int:
@@ -101,7 +101,7 @@ class Inventory:
         self.location_labels.remove(number)
         self.broken.discard(number)
         self._drop_demand(number)
-        self._known.pop(number, None)
+        self._cache.pop(number, None)
         _leave(self._locations_in, ref.cluster, number)
         self._location_numbers.remove(number)
         return number
@@ -175,10 +175,10 @@ class Inventory:
 
     def destinations(self, number: int) -> tuple[Destination, ...]:
         """Return the destinations a Location contributes, in order."""
-        known = self._known.get(number)
-        if known is None:
-            known = self._known[number] = self._computed(number)
-        return known
+        cached = self._cache.get(number)
+        if cached is None:
+            cached = self._cache[number] = self._computed(number)
+        return cached
 
     def available(self, number: int) -> int:
         """Return how many instances of a Location live and are open for workloads."""
@@ -213,7 +213,7 @@ class Inventory:
 
     def _forget(self, locations: BitMap) -> None:
         for number in locations:
-            self._known.pop(number, None)
+            self._cache.pop(number, None)
 
 
 def _leave(groups: dict[str, BitMap], name: str, number: int) -> None:

@@ -54,14 +54,14 @@ class WorkspaceTree:
         # Workspace objects by the cluster they lie in.
         self._inside: dict[str, set[ObjectRef]] = {}
         self._homes: dict[str, str] = {}
-        self._known: dict[str, Position] = {}
+        self._cache: dict[str, Position] = {}
 
     def position(self, cluster: str) -> Position:
         """Return where a cluster is, as far as that is known."""
-        known = self._known.get(cluster)
-        if known is None:
-            known = self._known[cluster] = self._worked_out(cluster, set())
-        return known
+        cached = self._cache.get(cluster)
+        if cached is None:
+            cached = self._cache[cluster] = self._worked_out(cluster, set())
+        return cached
 
     def path(self, cluster: str) -> str:
         """Return the path of a cluster; empty when it is not known."""
@@ -137,5 +137,5 @@ class WorkspaceTree:
                     found.add(child)
                     waiting.append(child)
         for each in found:
-            self._known.pop(each, None)
+            self._cache.pop(each, None)
         return found
