@@ -268,7 +268,8 @@ class InformerOverlay:
         key = self._key(action)
         if key is None:
             return
-        if isinstance(action, Delete) and outcome.result != "kept" and not _is_going(answer):
+        removed = outcome.result != "kept" and not _is_being_deleted(answer)
+        if isinstance(action, Delete) and removed:
             self._deleted(key, action)
         elif answer is None:
             self._writes.failed(key)
@@ -381,7 +382,7 @@ def _uid(obj: Object) -> str:
     return str(obj["metadata"].get("uid", ""))
 
 
-def _is_going(answer: Object | None) -> bool:
+def _is_being_deleted(answer: Object | None) -> bool:
     """Tell whether an answer to a deletion is an object that still waits for somebody.
 
     Some servers answer a deletion that is final with a Status, some with the object as it was at

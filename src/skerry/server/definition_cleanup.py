@@ -22,12 +22,12 @@ from skerry.store.base import Conflict, Store, Write
 
 
 class DefinitionCleanup:
-    """Removes the objects of types that are going away."""
+    """Removes the objects of types that are being deleted."""
 
     def __init__(self, store: Store, dispatcher: Dispatcher, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._going: dict[str, None] = {}
+        self._terminating: dict[str, None] = {}
         self._pending = asyncio.Event()
         dispatcher.observe(CRD_PREFIX, self._observe)
         self._dispatcher = dispatcher
@@ -36,35 +36,35 @@ class DefinitionCleanup:
     def _observe(self, change: Change) -> None:
         value = change.event.value
         if value is None:
-            self._going.pop(change.event.key, None)
+            self._terminating.pop(change.event.key, None)
         elif "deletionTimestamp" in decode(value, change.event.revision)["metadata"]:
-            self._going[change.event.key] = None
+            self._terminating[change.event.key] = None
             self._pending.set()
 
     def _instance_changed(self, change: Change) -> None:
-        if change.event.value is None and self._going:
+        if change.event.value is None and self._terminating:
             self._pending.set()
 
     async def run(self) -> None:
         """Clean up whenever there is something to, for ever."""
         for entry in (await self._store.range(CRD_PREFIX)).entries:
             if "deletionTimestamp" in decode(entry.value, entry.revision)["metadata"]:
-                self._going[entry.key] = None
+                self._terminating[entry.key] = None
                 self._pending.set()
         while True:
             await self._pending.wait()
             self._pending.clear()
-            for key in list(self._going):
+            for key in list(self._terminating):
                 await self._clean(key)
 
     async def _clean(self, key: str) -> None:
         entry = await self._store.get(key)
         if entry is None:
-            self._going.pop(key, None)
+            self._terminating.pop(key, None)
             return
         definition = decode(entry.value, entry.revision)
         if CLEANUP not in definition["metadata"].get("finalizers", []):
-            self._going.pop(key, None)
+            self._terminating.pop(key, None)
             return
         group, resource = definition["spec"]["group"], definition["spec"]["names"]["plural"]
         everywhere = type_prefix(group, resource)
@@ -105,4 +105,4 @@ class DefinitionCleanup:
         except Conflict:
             self._pending.set()
             return
-        self._going.pop(key, None)
+        self._terminating.pop(key, None)

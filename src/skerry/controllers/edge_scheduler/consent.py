@@ -268,7 +268,7 @@ class ConsentObserver:
         )
 
     def _is_reconciled(self, ref: ObjectRef) -> bool:
-        """Tell whether a placement ever will be; of those going away, only wave by wave."""
+        """Tell whether a placement ever will be; of those being deleted, only wave by wave."""
         obj = self._placement(ref)
         return obj is not None and (not is_being_deleted(obj) or is_staged(obj))
 

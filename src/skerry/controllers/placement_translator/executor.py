@@ -50,7 +50,7 @@ from skerry.runtime.metrics import RuntimeMetrics
 from skerry.runtime.transport import TransportError
 
 REFUSED = "Refused"
-# What a server gives as its cause when it takes nothing into a namespace that is going away.
+# What a server gives as its cause when it takes nothing into a namespace that is being deleted.
 _TERMINATING = "NamespaceTerminating"
 # Writes in flight for one mailbox; many mailboxes are written to at once, and share the hub.
 _SIDE_BY_SIDE = 8
@@ -297,8 +297,8 @@ class MailboxExecutor(Executor):
     def _failed(self, action: Action, error: ApiError | TransportError) -> None:
         """Report to the placements what the mailbox has against an object.
 
-        A type or namespace that is not there yet will be, and one that is going away will have
-        gone; a lost race is tried again; no answer is no refusal.
+        A type or namespace that is not there yet will be, and one that is being deleted will
+        have gone; a lost race is tried again; no answer is no refusal.
         """
         if isinstance(error, TransportError) or _is_passing(error):
             return

@@ -113,8 +113,8 @@ class NodeAgent:
     def _done_with(self, pod: Object) -> bool:
         """Tell whether nothing is left to do for a pod that only a finalizer still holds."""
         metadata = pod["metadata"]
-        going = "deletionTimestamp" in metadata and is_finished(pod)
-        return going and not (self._node.root / metadata["uid"]).exists()
+        ended = "deletionTimestamp" in metadata and is_finished(pod)
+        return ended and not (self._node.root / metadata["uid"]).exists()
 
     async def _work(self, worker: PodWorker) -> None:
         """Run a pod to its end; what the machine refuses is reported and tried again.

@@ -49,7 +49,7 @@ from skerry.logic.machinery.edges.scope import NAMESPACES
 _WINDOW_FACT = "placed-window"
 _APPROVED_FACT = "approved/"
 # So many candidates that are none any more are kept in order before the order is made anew.
-_LEAST_STALE = 64
+_MIN_STALE = 64
 
 _log = Logger("syncer-deletions")
 
@@ -83,7 +83,7 @@ class DeletionBudget:
         # Deleted, though the edge may still show them.
         self._deleted: set[ObjectRef] = set()
         # At the edge and not to stay: what waits or was approved, and what was deleted.
-        self._leaving = {ref for ref in self._approved if records.is_present(ref)}
+        self._removing = {ref for ref in self._approved if records.is_present(ref)}
         self._dying: set[ObjectRef] = set()
         # About to be left at the edge on purpose.
         self._released: set[ObjectRef] = set()
@@ -132,7 +132,7 @@ class DeletionBudget:
     def withdraw(self, ref: ObjectRef) -> None:
         """Say that *ref* is wanted after all, or gone."""
         self._deleted.discard(ref)
-        self._leaving.discard(ref)
+        self._removing.discard(ref)
         self._spend(ref)
         if self._drop(ref):
             self.judge()
@@ -150,8 +150,8 @@ class DeletionBudget:
         self._drop(ref)
         self._spend(ref)
         self._deleted.add(ref)
-        if ref in self._leaving:
-            self._leaving.discard(ref)
+        if ref in self._removing:
+            self._removing.discard(ref)
             self._dying.add(ref)
         if not self.verdict.allowed:
             self.judge()
@@ -195,7 +195,7 @@ class DeletionBudget:
 
     def _add(self, ref: ObjectRef, before: int) -> None:
         if self._records.is_present(ref):
-            self._leaving.add(ref)
+            self._removing.add(ref)
         if ref in self._approved:
             return
         record = self._records.placed(ref)
@@ -218,7 +218,7 @@ class DeletionBudget:
             self._owners[candidate.owner] -= 1
             if not self._owners[candidate.owner]:
                 del self._owners[candidate.owner]
-        if len(self._by_before) > 2 * len(self._candidates) + _LEAST_STALE:
+        if len(self._by_before) > 2 * len(self._candidates) + _MIN_STALE:
             self._by_before = [(-c.before, c.number, at) for at, c in self._candidates.items()]
             heapq.heapify(self._by_before)
         return True
@@ -242,17 +242,17 @@ class DeletionBudget:
     @property
     def _wanted(self) -> int:
         """How many objects are at the edge and stay there."""
-        return self._records.present_count - len(self._leaving) - len(self._dying)
+        return self._records.present_count - len(self._removing) - len(self._dying)
 
     def _presence_changed(self, ref: ObjectRef, present: bool) -> None:
         """Take it that the edge has shown an object, or that a record of one has ended."""
         if present:
             if ref in self._candidates or ref in self._approved:
-                self._leaving.add(ref)
+                self._removing.add(ref)
             if not self.verdict.allowed:
                 self.judge()
-        elif ref in self._leaving or ref in self._dying:
-            self._leaving.discard(ref)
+        elif ref in self._removing or ref in self._dying:
+            self._removing.discard(ref)
             self._dying.discard(ref)
         else:
             self._note(gone=1)
@@ -288,7 +288,7 @@ class DeletionBudget:
         for ref, candidate in self._candidates.items():
             self._records.set_fact(_approval(candidate.digest), True)
             self._approved[ref] = candidate.digest
-        present = len(self._candidates.keys() & self._leaving)
+        present = len(self._candidates.keys() & self._removing)
         self._candidates.clear()
         self._owners.clear()
         self._by_before.clear()

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from skerry.api.refs import ObjectRef
 from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.kit.signal import Signal
-from skerry.logic.fleet.syncing.outcome import GONE, LEAVING, SyncOutcome
+from skerry.logic.fleet.syncing.outcome import GONE, REMOVING, SyncOutcome
 
 # Reasons that only say that the hub has not been heard yet: no trouble of the object's.
 _QUIET = frozenset(("HubAway", "NoSyncerConfig", "Deleting"))
@@ -36,7 +36,7 @@ class Outcomes:
         self._all: dict[ObjectRef, SyncOutcome] = {}
         self.troubled: dict[ObjectRef, SyncOutcome] = {}
         self._counts: dict[str, int] = {}
-        self._leaving = 0
+        self._removing = 0
         self._gauge = metrics.objects
 
     @property
@@ -47,7 +47,7 @@ class Outcomes:
     @property
     def wanted(self) -> int:
         """How many objects are to be at the edge: those of any outcome that are not to go."""
-        return len(self._all) - self._leaving
+        return len(self._all) - self._removing
 
     @property
     def refused(self) -> int:
@@ -63,7 +63,7 @@ class Outcomes:
             return
         self._count(before.state, -1)
         self._count(outcome.state, 1)
-        self._leaving += (outcome.reason in LEAVING) - (before.reason in LEAVING)
+        self._removing += (outcome.reason in REMOVING) - (before.reason in REMOVING)
         if outcome.state in _TROUBLED and outcome.reason not in _QUIET:
             self.troubled[ref] = outcome
         else:

@@ -55,8 +55,8 @@ class Claim:
 def claim(owner: Object, selector: Selector, objects: Iterable[Object]) -> Claim:
     """Sort the objects of a namespace by what *owner* has to do with them.
 
-    An owner on its way out takes up nothing; an object on its way out is neither taken up nor
-    let go.
+    An owner that is being deleted adopts nothing; an object that is being deleted is neither
+    adopted nor released.
     """
     uid = owner["metadata"]["uid"]
     owner_is_deleted = "deletionTimestamp" in owner["metadata"]
@@ -67,8 +67,8 @@ def claim(owner: Object, selector: Selector, objects: Iterable[Object]) -> Claim
         matches = selector.matches(obj["metadata"].get("labels"))
         held_by = controller_uid(obj)
         if held_by == uid:
-            going = owner_is_deleted or "deletionTimestamp" in obj["metadata"]
-            (owned if matches or going else released).append(obj)
+            deleted = owner_is_deleted or "deletionTimestamp" in obj["metadata"]
+            (owned if matches or deleted else released).append(obj)
         elif (
             not held_by
             and matches

@@ -21,7 +21,7 @@ def phase(pod: Mapping[str, Any]) -> str:
 
 
 def is_terminating(pod: Mapping[str, Any]) -> bool:
-    """Tell whether the pod was asked to go."""
+    """Tell whether the pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
 
@@ -31,7 +31,7 @@ def is_finished(pod: Mapping[str, Any]) -> bool:
 
 
 def is_active(pod: Mapping[str, Any]) -> bool:
-    """Tell whether the pod counts: neither finished nor on its way out."""
+    """Tell whether the pod counts: neither finished nor terminating."""
     return not is_finished(pod) and not is_terminating(pod)
 
 

@@ -1,4 +1,4 @@
-"""Objects live in namespaces that exist and are not going away."""
+"""Objects live in namespaces that exist and are not being deleted."""
 
 from __future__ import annotations
 

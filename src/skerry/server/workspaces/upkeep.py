@@ -81,7 +81,7 @@ class WorkspaceUpkeep:
         self._due: dict[str, None] = {}
         self._handled: set[str] = set()
         # Clusters being emptied, with the key of what they belong to.
-        self._going: dict[str, str] = {}
+        self._terminating: dict[str, str] = {}
         self._pending = asyncio.Event()
         self._prefixes = (
             type_prefix(TENANCY, f"workspaces:{tenancy_identity}"),
@@ -110,8 +110,8 @@ class WorkspaceUpkeep:
             self._queue(event.key)
 
     def _nudge(self, cluster: str) -> None:
-        if cluster in self._going:
-            self._queue(self._going[cluster])
+        if cluster in self._terminating:
+            self._queue(self._terminating[cluster])
 
     def _offer_changed(self, change: Change) -> None:
         key = ObjectKey.parse(change.event.key)
@@ -271,14 +271,14 @@ class WorkspaceUpkeep:
 
     async def _emptied(self, cluster: str, owner: str, last: Sequence[Write]) -> bool:
         """Remove what is in *cluster*, then do what comes *last*; tell whether that was done."""
-        self._going[cluster] = owner
+        self._terminating[cluster] = owner
         await self._mark_cluster(cluster)
         result = await self._emptying.empty(cluster, last)
         if result.waits:
             self._await(result, partial(self._nudge, cluster))
             await self._report({owner, _cluster_key(cluster)}, result)
             return False
-        self._going.pop(cluster, None)
+        self._terminating.pop(cluster, None)
         return True
 
     async def _report(self, keys: Iterable[str], result: Emptied) -> None:
@@ -294,7 +294,7 @@ class WorkspaceUpkeep:
             await self._store.commit(writes)
 
     async def _mark_cluster(self, cluster: str) -> None:
-        """Say that the logical cluster is going away, and wait until this server knows."""
+        """Mark the logical cluster as being deleted, and wait until this server knows."""
         entry = await self._store.get(_cluster_key(cluster))
         if entry is None:
             return
@@ -321,8 +321,8 @@ class WorkspaceUpkeep:
         result = await self._emptying.remove(key.cluster, bound)
         if result.waits:
             self._await(result, partial(self._queue, entry.key))
-            said = result.remaining.binding_condition()
-            if set_condition(obj, said, rfc3339(self._clock.now())):
+            condition = result.remaining.binding_condition()
+            if set_condition(obj, condition, rfc3339(self._clock.now())):
                 await self._store.commit([Write(entry.key, encode(obj), expected=entry.revision)])
             return
         await self._store.commit([without_finalizer(entry, obj, FINALIZER)])

@@ -60,8 +60,8 @@ class WildcardRequests:
         known = self._state.clusters.get(call.info.cluster)
         if known is None or (known.deleting and verb == "create"):
             info = call.resource.info
-            why = "the workspace does not exist" if known is None else "the workspace is going away"
-            return Forbidden.of(info.group, info.resource, call.info.name, why)
+            fault = "does not exist" if known is None else "is being deleted"
+            return Forbidden.of(info.group, info.resource, call.info.name, f"the workspace {fault}")
         return None
 
 

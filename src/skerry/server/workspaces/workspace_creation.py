@@ -143,7 +143,7 @@ class WorkspaceInitializer:
         operation.writes += self.content(resolved, new, owner)
 
     async def _mark_cluster(self, operation: Operation) -> None:
-        """Say of the logical cluster, together with its Workspace, that it is going away.
+        """Mark the logical cluster as being deleted, together with its Workspace.
 
         From that moment on nothing is created in it any more, whichever server is asked.
         """

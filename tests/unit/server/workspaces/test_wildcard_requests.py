@@ -82,7 +82,7 @@ async def test_nothing_is_written_where_nothing_would_ever_remove_it(verb: str) 
 async def test_a_workspace_that_goes_takes_nothing_new_and_lets_what_is_there_be_changed() -> None:
     place = MailboxPlace()
     place.change("imw", deleting=True)
-    with pytest.raises(Forbidden, match="going away"):
+    with pytest.raises(Forbidden, match="is being deleted"):
         await ask("create", "imw", place=place)
     assert (await ask("patch", "imw", "a", place=place)).body == b"done"
 

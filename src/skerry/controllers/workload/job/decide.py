@@ -302,8 +302,8 @@ def _end(step: _Step, kind: str, reason: str, message: str) -> None:
 
 def _condition(step: _Step, kind: str, reason: str, message: str, status: str = "True") -> None:
     stamp = rfc3339(step.now)
-    said = {"type": kind, "status": status, "lastProbeTime": stamp}
-    wanted = {**said, "reason": reason, "message": message}
+    condition = {"type": kind, "status": status, "lastProbeTime": stamp}
+    wanted = {**condition, "reason": reason, "message": message}
     step.status["conditions"] = set_conditions(step.status.get("conditions") or (), [wanted], stamp)
 
 
@@ -348,10 +348,10 @@ def _wanted(step: _Step) -> int:
     if completions is None:
         # After the first success nobody new begins; who is at work may finish.
         return len(step.active) if _succeeded(step) else parallelism
-    # Pods on their way out may still succeed; theirs is not begun twice.
-    going = sum(is_terminating(pod) and not is_finished(pod) for pod in step.pods)
+    # Terminating pods may still succeed; what they do is not started twice.
+    terminating = sum(is_terminating(pod) and not is_finished(pod) for pod in step.pods)
     left = int(completions) - _succeeded(step) - len(_indexes(step, "failedIndexes"))
-    return max(0, min(parallelism, left) - going)
+    return max(0, min(parallelism, left) - terminating)
 
 
 def _free_indexes(step: _Step) -> list[int]:

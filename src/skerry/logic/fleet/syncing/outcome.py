@@ -33,8 +33,8 @@ GONE = SyncOutcome("Gone", "Removed")
 ORPHANED = SyncOutcome("Gone", "Orphaned")
 
 
-# Reasons of what is still at the edge and wanted there no more.
-LEAVING = frozenset(
+# Reasons of what is still at the edge and no longer desired there.
+REMOVING = frozenset(
     ("Deleting", "DeletionHeld", "Finalizing", "InUse", "LookingInside", "NotRecorded")
 )
 
