@@ -51,7 +51,7 @@ Ties = Literal["random", "first"]
 # Clusters smaller than this, and never fewer nodes than this, are searched whole.
 _MIN_FEASIBLE = 100
 # Adaptive sampling never looks for less than this percentage.
-_LEAST_PERCENTAGE = 5
+_MIN_PERCENTAGE = 5
 
 
 @dataclass(slots=True)
@@ -385,5 +385,5 @@ def nodes_to_find(percentage: int | None, total: int) -> int:
     if percentage is None or total < _MIN_FEASIBLE:
         return total
     if percentage == 0:
-        percentage = max(50 - total // 125, _LEAST_PERCENTAGE)
+        percentage = max(50 - total // 125, _MIN_PERCENTAGE)
     return max(total * percentage // 100, _MIN_FEASIBLE)

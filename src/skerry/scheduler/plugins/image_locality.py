@@ -20,7 +20,7 @@ from skerry.scheduler.table import Rows
 
 _MEBIBYTE = 1024 * 1024
 # Below the first nothing is gained by not pulling; above the second nothing more is.
-_SMALLEST = 23 * _MEBIBYTE
+_MIN_SIZE = 23 * _MEBIBYTE
 _MAX_PER_CONTAINER = 1000 * _MEBIBYTE
 
 
@@ -53,15 +53,15 @@ class ImageLocality:
             spread = len(holders) / total
             for row, size in holders.items():
                 scaled[row] += int(size * spread)
-        if max_size <= _SMALLEST:
+        if max_size <= _MIN_SIZE:
             return np.zeros(len(rows), np.int64)
-        within = np.clip(scaled[rows], _SMALLEST, max_size)
-        return MAX_SCORE * (within - _SMALLEST) // (max_size - _SMALLEST)
+        within = np.clip(scaled[rows], _MIN_SIZE, max_size)
+        return MAX_SCORE * (within - _MIN_SIZE) // (max_size - _MIN_SIZE)
 
 
 def _priority(scaled: int, containers: int) -> int:
     max_size = _MAX_PER_CONTAINER * containers
-    if max_size <= _SMALLEST:
+    if max_size <= _MIN_SIZE:
         return 0
-    within = min(max(scaled, _SMALLEST), max_size)
-    return MAX_SCORE * (within - _SMALLEST) // (max_size - _SMALLEST)
+    within = min(max(scaled, _MIN_SIZE), max_size)
+    return MAX_SCORE * (within - _MIN_SIZE) // (max_size - _MIN_SIZE)

@@ -31,7 +31,7 @@ import orjson
 from skerry.kit.log import Logger
 
 # Rewriting a small file is cheap but not free; history below this is kept.
-_LEAST_HISTORY = 1000
+_MIN_HISTORY = 1000
 
 Offload = Callable[[Callable[[], None]], Awaitable[None]]
 
@@ -47,10 +47,10 @@ class Journal:
     """One open journal; a second opening of the same file is the caller's mistake to prevent."""
 
     def __init__(
-        self, path: Path, *, offload: Offload = in_thread, least_history: int = _LEAST_HISTORY
+        self, path: Path, *, offload: Offload = in_thread, min_history: int = _MIN_HISTORY
     ) -> None:
         self._path = path
-        self._least_history = least_history
+        self._min_history = min_history
         self._offload = offload
         self._values: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
@@ -124,7 +124,7 @@ class Journal:
             self._values[key] = bytes(memoryview(orjson.dumps(value)))
 
     def _write(self, taken: dict[str, bytes | None]) -> None:
-        if self._lines + len(taken) > 2 * len(self._values) + self._least_history or self.damaged:
+        if self._lines + len(taken) > 2 * len(self._values) + self._min_history or self.damaged:
             self._rewrite()
             return
         if self._file is None:

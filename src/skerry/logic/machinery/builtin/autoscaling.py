@@ -93,12 +93,12 @@ def _default_scaling(rules: Object, defaults: Object) -> None:
             rules[name] = [dict(item) for item in value] if isinstance(value, list) else value
 
 
-def _errors(autoscaler: Object, least_replicas: int = 1) -> Errors:
+def _errors(autoscaler: Object, min_replicas: int = 1) -> Errors:
     spec = convert(autoscaler, "v2").get("spec") or {}
     minimum, maximum = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     errors: Errors = []
-    if minimum is not None and minimum < least_replicas:
-        text = f"must be greater than or equal to {least_replicas}"
+    if minimum is not None and minimum < min_replicas:
+        text = f"must be greater than or equal to {min_replicas}"
         errors.append(FieldError.invalid("spec.minReplicas", minimum, text))
     if maximum < 1:
         errors.append(FieldError.invalid("spec.maxReplicas", maximum, "must be greater than 0"))

@@ -22,7 +22,7 @@ from skerry.logic.machinery.cel.values import EvaluationError, UInt, equal, hold
 from skerry.logic.machinery.schema import formats
 from skerry.logic.machinery.schema.patterns import Pattern, PatternError, compiled
 
-_LEAST, _MAX, _MAX_UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+_MIN, _MAX, _MAX_UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 _NUMBERS = ("int", "uint", "double")
 # No number, time or duration that means anything is written longer.
 _NUMBER_LENGTH = 1024
@@ -32,7 +32,7 @@ _FAILED_PATTERN_COST = 20_000
 
 def whole(value: int) -> int:
     """Return *value* if 64 bits hold it."""
-    if not _LEAST <= value <= _MAX:
+    if not _MIN <= value <= _MAX:
         raise EvaluationError("integer overflow")
     return value
 
@@ -283,7 +283,7 @@ def _int(value: Any) -> int:
         if not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII):
             raise EvaluationError(_conversion("string", "int"))
         return whole(_read(value))
-    if isinstance(value, float) and not _LEAST < value < _MAX:
+    if isinstance(value, float) and not _MIN < value < _MAX:
         raise EvaluationError("integer overflow")
     return whole(int(value))
 

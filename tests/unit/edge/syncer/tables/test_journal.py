@@ -73,7 +73,7 @@ async def test_a_damaged_line_costs_that_line_alone(tmp_path: Path) -> None:
 
 async def test_history_does_not_grow_without_bound(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = Journal(path, offload=inline, least_history=20)
+    journal = Journal(path, offload=inline, min_history=20)
     for number in range(100):
         journal.put("a", number)
         await journal.flush()
