@@ -76,16 +76,16 @@ def decide(observed: Observed) -> Plan:
     status = obj.get("status") or {}
     target = Target(REQUESTS, obj["metadata"]["name"])
 
-    def said(kind: str, reason: str, message: str, subresource: str) -> Plan:
+    def with_condition(kind: str, reason: str, message: str, subresource: str) -> Plan:
         condition = {"type": kind, "status": "True", "reason": reason, "message": message}
         conditions = [*(status.get("conditions") or ()), condition]
         changed = {**obj, "status": {**status, "conditions": conditions}}
         return Plan([Update(target, changed, reason, subresource=subresource)])
 
     if observed.approval:
-        return said("Approved", "AutoApproved", observed.approval, "approval")
+        return with_condition("Approved", "AutoApproved", observed.approval, "approval")
     if observed.failure:
-        return said("Failed", "SignerValidationFailure", observed.failure, "status")
+        return with_condition("Failed", "SignerValidationFailure", observed.failure, "status")
     if not observed.certificate:
         return NOTHING
     encoded = base64.b64encode(observed.certificate).decode()

@@ -159,8 +159,8 @@ def decide_guard(observed: ObservedGuard, now: datetime) -> Plan:
         wanted["held"] = [_entry(text, hold) for text, hold in observed.held[:_MAX_ENTRIES]]
     if len(observed.held) > _MAX_ENTRIES:
         wanted["heldOmitted"] = len(observed.held) - _MAX_ENTRIES
-    said = [_valid(observed), _holding(observed)]
-    wanted["conditions"] = set_conditions(old.get("conditions") or (), said, rfc3339(now))
+    conditions = [_valid(observed), _holding(observed)]
+    wanted["conditions"] = set_conditions(old.get("conditions") or (), conditions, rfc3339(now))
     if wanted == old:
         return NOTHING
     ref = observed.guard.ref

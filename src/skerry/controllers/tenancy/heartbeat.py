@@ -85,8 +85,8 @@ READY = "Ready"
 HEARTBEAT_HEALTHY = "HeartbeatHealthy"
 _SUMMARISED = ("SyncerReady", "APIImporterReady", HEARTBEAT_HEALTHY)
 
-# A condition that says the same in these is left as it is.
-_SAID = ("status", "reason", "message")
+# A condition that is equal in these is left as it is.
+_COMPARED = ("status", "reason", "message")
 
 Condition = dict[str, Any]
 
@@ -137,10 +137,10 @@ def _news(
 
 def _condition(kind: str, wrong: str, old: Mapping[str, Any], now: datetime) -> Condition:
     """Return a condition; one that already says the same is kept as it is."""
-    said = {"type": kind, "status": "False" if wrong else "True"}
+    condition = {"type": kind, "status": "False" if wrong else "True"}
     if wrong:
-        said |= {"reason": "ErrorHeartbeat", "message": wrong, "severity": "Warning"}
-    return _kept(old.get(kind), said, now)
+        condition |= {"reason": "ErrorHeartbeat", "message": wrong, "severity": "Warning"}
+    return _kept(old.get(kind), condition, now)
 
 
 def _ready(known: Mapping[str, Any], now: datetime) -> Condition:
@@ -153,7 +153,7 @@ def _ready(known: Mapping[str, Any], now: datetime) -> Condition:
 
 
 def _kept(old: Mapping[str, Any] | None, wanted: Condition, now: datetime) -> Condition:
-    if old is not None and all(old.get(name) == wanted.get(name) for name in _SAID):
+    if old is not None and all(old.get(name) == wanted.get(name) for name in _COMPARED):
         return dict(old)
     return dated(wanted, old, rfc3339(now))
 

@@ -145,8 +145,8 @@ def _enough(what: str) -> str:
 def _condition(
     old: list[Object], kind: str, status: str, reason: str, message: str, now: datetime
 ) -> Object:
-    said = {"type": kind, "status": status, "reason": reason, "message": message}
-    fresh = {**said, "lastHeartbeatTime": rfc3339(now)}
+    condition = {"type": kind, "status": status, "reason": reason, "message": message}
+    fresh = {**condition, "lastHeartbeatTime": rfc3339(now)}
     return dated(fresh, condition_of(old, kind), rfc3339(now))
 
 

@@ -241,8 +241,8 @@ def _condition(
     now: datetime,
 ) -> Object:
     before = condition_of(old, kind) or {}
-    said = {"type": kind, "status": status, "lastProbeTime": None}
-    found = dated(said, before, rfc3339(now))
+    condition = {"type": kind, "status": status, "lastProbeTime": None}
+    found = dated(condition, before, rfc3339(now))
     # Null takes a former reason away; a patch would keep it otherwise.
     found["reason"] = reason or (None if before.get("reason") else "")
     found["message"] = message or (None if before.get("message") else "")

@@ -25,8 +25,8 @@ def condition(kind: str, status: bool, reason: str, message: str) -> Object:
 
 def unmet(kind: str, reason: str, message: str = "", severity: str = "Error") -> Object:
     """Return a condition that is False, as kcp writes it: with a severity, no empty message."""
-    said: Object = {"type": kind, "status": "False", "severity": severity, "reason": reason}
-    return {**said, "message": message} if message else said
+    condition: Object = {"type": kind, "status": "False", "severity": severity, "reason": reason}
+    return {**condition, "message": message} if message else condition
 
 
 def condition_of(conditions: Iterable[Condition], kind: str) -> Condition | None:

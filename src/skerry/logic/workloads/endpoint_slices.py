@@ -31,7 +31,7 @@ def slice_actions(
         old = known.get(name)
         if old is None:
             actions.append(Create(target, item, reason=_REASON))
-        elif _said(old, item) != _said(item, item):
+        elif _compared(old, item) != _compared(item, item):
             fresh = copy.deepcopy(old) | {field: item[field] for field in _CONTENT}
             fresh["metadata"] |= {
                 field: item["metadata"][field] for field in _METADATA if field in item["metadata"]
@@ -43,7 +43,7 @@ def slice_actions(
     return actions
 
 
-def _said(item: Object, wanted: Object) -> list[Any]:
+def _compared(item: Object, wanted: Object) -> list[Any]:
     """Return what a slice says of all that *wanted* says something about."""
     metadata = item["metadata"]
     kept = [metadata.get(field) or {} for field in _METADATA if field in wanted["metadata"]]

@@ -143,11 +143,11 @@ def _reference(obj: Object) -> Object:
 def _status(old: Object, fault: _Fault | None, endpoints: list[Object], now: str) -> Object:
     """Return the status of a slice; without endpoints to tell, that is False too.
 
-    Of its Partition nothing is said while there is no export.
+    While there is no export there is no condition about its Partition.
     """
-    said: list[Object] = [{"status": "True", "type": kind} for kind in _CONDITIONS]
+    wanted: list[Object] = [{"status": "True", "type": kind} for kind in _CONDITIONS]
     if fault is not None:
         named = _CONDITIONS.index(fault[0])
-        said = [*said[:named], unmet(*fault), unmet("EndpointURLsReady", "ErrorGeneratingURLs")]
-    conditions = ready_first(set_conditions(old.get("conditions") or (), said, now))
+        wanted = [*wanted[:named], unmet(*fault), unmet("EndpointURLsReady", "ErrorGeneratingURLs")]
+    conditions = ready_first(set_conditions(old.get("conditions") or (), wanted, now))
     return {"conditions": conditions, "endpoints": endpoints}

@@ -138,11 +138,11 @@ def _conditions(
 
 
 def _condition(kind: str, fault: Fault) -> dict[str, Any]:
-    said: dict[str, Any] = {"type": kind, "status": "True"}
+    found: dict[str, Any] = {"type": kind, "status": "True"}
     if fault is not None:
         severity, reason, message = fault
-        said |= {"status": "False", "severity": severity, "reason": reason, "message": message}
-    return said
+        found |= {"status": "False", "severity": severity, "reason": reason, "message": message}
+    return found
 
 
 def _status_update(

@@ -146,9 +146,9 @@ def _replaced(
     Theirs have a ``lastUpdateTime``, which moves even when only the reason does.
     """
     stamp = rfc3339(now)
-    said = {"type": kind, "status": status, "lastUpdateTime": stamp}
+    condition = {"type": kind, "status": status, "lastUpdateTime": stamp}
     fresh = dated(
-        {**said, "reason": reason, "message": message}, condition_of(conditions, kind), stamp
+        {**condition, "reason": reason, "message": message}, condition_of(conditions, kind), stamp
     )
     return [*(each for each in conditions if each.get("type") != kind), fresh]
 

@@ -92,7 +92,8 @@ def report_of(group: str, kind: str, obj: Raw) -> Report:
 
 
 def _report(group: str, kind: str, obj: Raw) -> Report:
-    delivered, error, cause = is_delivered(obj), _said(obj, SYNC_ERROR), _said(obj, CAUSE)
+    delivered = is_delivered(obj)
+    error, cause = _health_of_mark(obj, SYNC_ERROR), _health_of_mark(obj, CAUSE)
     status = obj.get("status")
     if not isinstance(status, Mapping) or not status:
         if error is None and delivered:
@@ -120,7 +121,8 @@ def delivery_of(obj: Raw) -> Report:
 
 
 def _delivery(obj: Raw) -> Report:
-    delivered, wrong = is_delivered(obj), _said(obj, SYNC_ERROR) or _said(obj, CAUSE)
+    delivered = is_delivered(obj)
+    wrong = _health_of_mark(obj, SYNC_ERROR) or _health_of_mark(obj, CAUSE)
     if wrong is not None:
         return Report(delivered=delivered, health=wrong)
     return _DELIVERED if delivered else _UNDELIVERED
@@ -167,8 +169,8 @@ def reference(
     return found
 
 
-def _said(obj: Raw, mark: str) -> Health | None:
-    """Return what a mark of the form ``Reason: message`` says is wrong; None when it is absent.
+def _health_of_mark(obj: Raw, mark: str) -> Health | None:
+    """Return the health that a mark ``Reason: message`` stands for; None when it is absent.
 
     What has no effect at its edge is not ill for that.
     """

@@ -174,13 +174,13 @@ def _settle_claims(
     if applied:
         status["appliedPermissionClaims"] = applied
     wrong = sorted(_claim_name(claim) for claim in accepted if identity(claim) not in known)
-    said: list[Object] = [{"type": _APPLIED, "status": "True"}, {"type": _VALID, "status": "True"}]
+    wanted: list[Object] = [{"type": kind, "status": "True"} for kind in (_APPLIED, _VALID)]
     if wrong:
         shown = wrong[:_SHOWN]
         text = shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
         text = f"{len(wrong)} unexpected and/or invalid permission claims (showing first {len(shown)}): {text}"  # noqa: E501
-        said[1] = unmet(_VALID, "InvalidPermissionClaims", text)
-    status["conditions"] = ready_first(set_conditions(status["conditions"], said, now))
+        wanted[1] = unmet(_VALID, "InvalidPermissionClaims", text)
+    status["conditions"] = ready_first(set_conditions(status["conditions"], wanted, now))
 
 
 def _claim_name(claim: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ def division(
         wanted = _selectors(spec, shards)
     except SelectorError as error:
         invalid = unmet(VALID, "InvalidSelector", str(error))
-        return Division(_said(old, [invalid, unmet(READY, _NOT_READY, "")], now))
+        return Division(_with_conditions(old, [invalid, unmet(READY, _NOT_READY, "")], now))
     kept: list[Object] = []
     stale: list[str] = []
     for partition in owned:
@@ -51,7 +51,7 @@ def division(
     if len(named) < len(missing):
         # A label may have letters that a name may not.
         ready = unmet(READY, _NOT_READY, "partition could not get created")
-    status = _said(old, [{"type": VALID, "status": "True"}, ready], now)
+    status = _with_conditions(old, [{"type": VALID, "status": "True"}, ready], now)
     return Division({**status, "count": len(wanted)}, tuple(stale), tuple(named))
 
 
@@ -78,5 +78,5 @@ def _selectors(spec: Mapping[str, Any], shards: Iterable[Mapping[str, str]]) -> 
     return found
 
 
-def _said(old: Object, conditions: list[Object], now: str) -> Object:
+def _with_conditions(old: Object, conditions: list[Object], now: str) -> Object:
     return {**old, "conditions": set_conditions(old.get("conditions") or (), conditions, now)}
