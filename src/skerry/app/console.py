@@ -114,7 +114,7 @@ class Console:
         except OSError as error:
             problem = no_console(settings, error)
             if settings.console_optional:
-                log.warning("the hub goes without its console", problem=problem)
+                log.warning("the hub goes without its console", error=problem)
                 return
             raise ConsoleError(problem) from error
         self.url = console_url(self._host, port)

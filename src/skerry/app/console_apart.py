@@ -147,7 +147,7 @@ class ConsoleApart:
         except OSError as error:
             problem = no_console(settings, error)
             if settings.console_optional:
-                log.warning("the hub goes without its console", problem=problem)
+                log.warning("the hub goes without its console", error=problem)
                 return
             raise ConsoleError(problem) from error
         host = urlsplit(self._hub_url).hostname or ""

@@ -79,7 +79,7 @@ class EventHandlers:
         except (ValueError, KeyError, TypeError) as problem:
             metadata = new["metadata"]
             key = f"{metadata.get('namespace')}/{metadata['name']}"
-            _log.error("pod makes no sense", key=key, error=problem)
+            _log.error("pod is invalid", key=key, error=problem)
             return
         if info.node_name:
             self._assigned(info)

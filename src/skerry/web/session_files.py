@@ -78,7 +78,7 @@ class SessionFiles:
             write_secret(self._path(record.id), msgspec.json.encode(record))
             self.use(record.id, used)
         except OSError as error:
-            log.warning("a session is not kept", user=record.user, problem=str(error))
+            log.warning("a session is not kept", user=record.user, error=str(error))
 
     def remove(self, session: str) -> None:
         """Forget a session that ended."""
@@ -103,7 +103,7 @@ class SessionFiles:
                 if path != self._path(record.id):
                     raise msgspec.DecodeError("named after another session")
             except (msgspec.MsgspecError, ValueError) as error:
-                log.warning("a kept session is forgotten", file=path.name, problem=str(error))
+                log.warning("a kept session is forgotten", file=path.name, error=str(error))
                 path.unlink(missing_ok=True)
                 continue
             yield record, datetime.fromtimestamp(found.st_mtime, UTC)

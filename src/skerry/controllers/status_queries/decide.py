@@ -32,7 +32,7 @@ def decide(observed: Observed, now: datetime) -> Plan:
     if reading and same_question:
         return NOTHING
     status = _status(observed, generation, rfc3339(now))
-    if _said(status) == _said(old):
+    if _without_read_position(status) == _without_read_position(old):
         return NOTHING
     obj = {**query, "status": status}
     return Plan([Update(target, obj, reason="AnswerChanged", subresource="status")])
@@ -53,19 +53,19 @@ def _conditions(observed: Observed) -> list[Object]:
         text = "; ".join(observed.errors)[:_MAX_MESSAGE]
         return [
             condition(VALID, False, "InvalidSpec", text),
-            condition(COMPLETE, False, "InvalidSpec", "the query makes no sense"),
+            condition(COMPLETE, False, "InvalidSpec", "the query is invalid"),
         ]
     reason, message = observed.waiting or ("Read", "everything it asks about was read")
     complete = observed.waiting is None
     cut = "" if observed.answer is None else observed.answer.cut
     return [
-        condition(VALID, True, "Compiled", "the query makes sense"),
+        condition(VALID, True, "Compiled", "the query is valid"),
         condition(COMPLETE, complete, reason, message),
         condition(WITHIN_LIMITS, not cut, "Cut" if cut else "Whole", cut or "nothing is cut"),
     ]
 
 
-def _said(status: Object) -> Object:
-    """Return what a status says: how far it was read is no news."""
+def _without_read_position(status: Object) -> Object:
+    """Return *status* without how far it was read, which alone is no change."""
     as_of = {k: v for k, v in (status.get("asOf") or {}).items() if k != "resourceVersion"}
     return {**status, "asOf": as_of}

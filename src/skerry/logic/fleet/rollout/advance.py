@@ -431,7 +431,7 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(_GATED, "its revision is bad already", _found_bad, _take_back),
     Row((ROLLING_BACK,), "everybody is back", _returned, _back),
     Row(_GATED, "a person promotes the wave", _promoted, _passed),
-    Row((PROGRESSING,), "the wave holds nobody", _adds_nobody, _passed),
+    Row((PROGRESSING,), "the wave has no destinations", _adds_nobody, _passed),
     Row((PROGRESSING,), "the wave is full and good", _full, _soak),
     Row((SOAKING, AWAITING), "too few are good any more", _disproved,
         lambda view: replace(view.state, phase=PROGRESSING, quiet=NOT_QUIET)),

@@ -29,7 +29,7 @@ def status_lines(rollout: Mapping[str, Any]) -> list[str]:
     """
     status, name = rollout.get("status") or {}, rollout["metadata"]["name"]
     if not status:
-        return [f"Rollout {name}: nobody has looked at it yet; does the edge scheduler run?"]
+        return [f"Rollout {name}: not reconciled yet; is the edge scheduler running?"]
     lines = [_headline(name, status)]
     counts = status.get("counts") or {}
     if counts:

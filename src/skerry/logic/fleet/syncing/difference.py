@@ -116,7 +116,7 @@ def needs_inspection(o: Observed) -> bool:
 _INSPECTING = SyncOutcome("Waiting", "LookingInside")
 _DELETING = SyncOutcome("Waiting", "Deleting")
 _BEING_DELETED = SyncOutcome(
-    "Waiting", "BeingDeleted", "it is being deleted at the edge and will be made anew"
+    "Waiting", "BeingDeleted", "it is being deleted at the edge and will be created again"
 )
 _FINALIZING = SyncOutcome("Waiting", "Finalizing", "it is being deleted and has finalizers")
 _HELD = SyncOutcome("Held", "DeletionHeld", "too much would be deleted at once")
@@ -213,7 +213,7 @@ def _immutable(o: Observed, wanted: Desired, live: Object, record: DownsyncRecor
         return _step(o, record, APPLIED, _deletion(o, live, "Recreated"))
     message = (
         "the change is to a field that cannot change; annotate the source with "
-        f"{RECREATE}=true to have the object deleted and made anew"
+        f"{RECREATE}=true to have the object deleted and created again"
     )
     return _step(o, record, SyncOutcome("Failed", "ImmutableField", message))
 

@@ -188,11 +188,11 @@ class Difference:
     ) -> Problem | None:
         """Return what keeps a copy from being made; when it is out of the way, that is an event."""
         if copy is not None and copy.upsynced and not copy.projected:
-            return Problem(OCCUPIED, f"{item} was born at the edge and is left alone")
+            return Problem(OCCUPIED, f"{item} was created at the edge and is left alone")
         space = namespace_ref(item.namespace)
         room = self.workspaces.record(cluster, space) if item.namespace else None
         if room is not None and room.being_deleted:
-            text = f"{item} waits until {space} has gone from the mailbox, to be made anew"
+            text = f"{item} is created again once {space} is deleted from the mailbox"
             return Problem(NAMESPACE_TERMINATING, text)
         return None
 

@@ -144,7 +144,7 @@ def test_an_object_being_deleted_at_the_edge_is_awaited() -> None:
     plan = difference(observed(live=edge_object(being_deleted=True)))
     assert not requests(plan)
     assert plan.outcome.reason == "BeingDeleted"
-    assert "made anew" in plan.outcome.message
+    assert "created again" in plan.outcome.message
 
 
 def test_a_create_only_object_is_made_once_and_then_let_be() -> None:
