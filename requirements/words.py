@@ -2,10 +2,11 @@
 
 The list is ``words.toml``, with what to say instead and why. It is applied to
 
-* names: every identifier of Python code, by its parts (``told_first``, ``TellingExecutor``), and
-  the names of files;
-* prose: docstrings, comments and the pages of ``docs``, but for what they quote as code;
-* messages: every other string.
+* names: every identifier of Python and JavaScript, by its parts (``told_first``,
+  ``TellingExecutor``), and the names of files;
+* prose: docstrings, comments, the pages of ``docs`` and ``changes``, but for what they quote as
+  code;
+* messages: every other string, and what a scenario runs and prints.
 
 What is defined elsewhere (``dict.most_common``) is excepted where the word is listed. A folder in
 ``[not_yet]`` still has retired words, at most as many as it says; the number only goes down.
@@ -25,11 +26,23 @@ from pathlib import Path
 from typing import Any
 
 LIST = Path(__file__).with_name("words.toml")
-FOLDERS = ("src", "tests", "bench", "requirements", "docs", "README.md", "SECURITY.md")
+FOLDERS = ("src", "tests", "bench", "requirements", "docs", "changes", "README.md", "SECURITY.md")
+_SUFFIXES = (".py", ".md", ".js", ".txt")
 # Decisions are history: they keep the words they were made in. The others are about the words.
-LEFT_OUT = ("docs/adr/", "requirements/words.py", "tests/unit/docs/test_words.py")
+LEFT_OUT = (
+    "docs/adr/",
+    "requirements/words.py",
+    "tests/unit/docs/test_words.py",
+    "src/skerry/web/static/vendor/",
+)
+# Of texts only scenarios are ours to word; the others are data.
+_SCENARIOS = "tests/scenarios/"
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS = re.compile(r"[A-Za-z]+")
+# A comment, a string or a name, as far as one line shows.
+_SCRIPT = re.compile(
+    r"""//.*|/\*.*|^\s*\*.*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`|[A-Za-z_$][\w$]*"""
+)
 _CODE = re.compile(r"``[^`]*``|`[^`]*`|\btest_\w+")
 
 
@@ -63,6 +76,8 @@ class Text:
     kind: str
     line: int
     text: str
+    # Of a name that is an attribute: whose, as far as that is a name.
+    of: str = ""
 
     def words(self) -> list[str]:
         """Return its words in lower case; of a name also the whole, after an equals sign."""
@@ -89,15 +104,32 @@ def load(text: str) -> tuple[dict[str, list[Retired]], dict[str, int]]:
 
 def python_texts(source: str) -> Iterator[Text]:
     """Yield names, prose and messages of a module; names inside f-strings count as its text."""
+    before = ("", "")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:
-            yield Text("names", token.start[0], token.string)
+            of = before[0] if before[1] == "." else ""
+            yield Text("names", token.start[0], token.string, of)
         elif token.type == tokenize.COMMENT:
             yield Text("prose", token.start[0], token.string)
         elif token.type == tokenize.STRING:
             kind = "prose" if token.string.lstrip("rR").startswith('"""') else "messages"
             for number, line in enumerate(token.string.splitlines()):
                 yield Text(kind, token.start[0] + number, line)
+        before = (before[1], token.string)
+
+
+def script_texts(source: str) -> Iterator[Text]:
+    """Yield names, prose and messages of a JavaScript module."""
+    for number, line in enumerate(source.splitlines(), 1):
+        for found in _SCRIPT.findall(line):
+            kind = "messages" if found[0] in "\"'`" else "names"
+            yield Text("prose" if found.lstrip()[0] in "/*" else kind, number, found)
+
+
+def scenario_texts(source: str) -> Iterator[Text]:
+    """Yield the remarks of a scenario as prose, and its commands and output as messages."""
+    for number, line in enumerate(source.splitlines(), 1):
+        yield Text("prose" if line.startswith("#") else "messages", number, line)
 
 
 def texts(path: str, source: str) -> Iterator[Text]:
@@ -105,6 +137,10 @@ def texts(path: str, source: str) -> Iterator[Text]:
     yield Text("names", 1, Path(path).stem)
     if path.endswith(".py"):
         yield from python_texts(source)
+    elif path.endswith(".js"):
+        yield from script_texts(source)
+    elif path.endswith(".txt"):
+        yield from scenario_texts(source)
     else:
         for number, line in enumerate(source.splitlines(), 1):
             yield Text("prose", number, line)
@@ -115,8 +151,9 @@ def findings(path: str, source: str, retired: Mapping[str, list[Retired]]) -> It
     for text in texts(path, source):
         for word in retired.keys() & text.words():
             for entry in retired[word]:
+                shown = f"{text.of}.{text.text}" if text.of else text.text
                 if text.kind in entry.where and not any(
-                    each.search(text.text) for each in entry.excepted
+                    each.search(text.text) or each.search(shown) for each in entry.excepted
                 ):
                     yield Finding(path, text.line, text.text.strip()[:80], entry)
 
@@ -127,7 +164,9 @@ def files(root: Path) -> Iterator[tuple[str, str]]:
         start = root / folder
         for path in [start] if start.is_file() else sorted(start.rglob("*")):
             name = path.relative_to(root).as_posix()
-            if path.suffix in (".py", ".md") and not name.startswith(LEFT_OUT):
+            if path.suffix not in _SUFFIXES or name.startswith(LEFT_OUT):
+                continue
+            if path.suffix != ".txt" or name.startswith(_SCENARIOS):
                 yield name, path.read_text(encoding="utf-8")
 
 

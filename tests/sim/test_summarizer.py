@@ -258,7 +258,7 @@ async def test_no_edge_says_what_a_quota_uses_in_the_workspace() -> None:
         await asyncio.sleep(2)
         assert (await hub.owner.get(QUOTAS, "q", "shop"))["status"] == counted
         summary = (await hub.summaries("shop"))["p-resourcequotas-q"]
-        assert summary["reported"] == 1, "it is told beside the object"
+        assert summary["reported"] == 1, "it is reported beside the object"
 
 
 @virtual

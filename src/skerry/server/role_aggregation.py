@@ -74,7 +74,7 @@ class RoleAggregation:
             try:
                 await self._store.commit([Write(entry.key, value, expected=entry.revision)])
             except Conflict:
-                # Whoever wrote it woke us again.
+                # The other write has enqueued it again.
                 continue
 
     def _gathered(self, cluster: str, role: Object) -> bytes | None:

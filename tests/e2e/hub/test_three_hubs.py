@@ -165,7 +165,7 @@ class Watch(threading.Thread):
     def await_names(self, wanted: set[str]) -> None:
         with self.changed:
             assert self.changed.wait_for(lambda: wanted <= set(self.names), timeout=60), (
-                f"never told of {sorted(wanted - set(self.names))[:5]}"
+                f"never notified of {sorted(wanted - set(self.names))[:5]}"
             )
 
 
@@ -196,7 +196,7 @@ def test_a_hub_and_an_etcd_member_die_under_load(
         assert all(item["status"]["phase"] == "Ready" for item in workspaces)
     watch.await_names({name for _, name in acknowledged})
     own = [name for name in watch.names if name.startswith("w")]
-    assert len(own) == len(set(own)), "a watch told of an object twice"
+    assert len(own) == len(set(own)), "a watch sent an object twice"
     assert not [name for name in watch.names if name.startswith("ERROR")]
     _one_leads(hubs[1])
     watch.stopped.set()

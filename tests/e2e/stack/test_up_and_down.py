@@ -50,7 +50,7 @@ def test_a_hub_that_is_killed_comes_back_and_down_ends_it(data: Path) -> None:
     second = _parts(data)["hub"]
     assert second["running"]
     assert second["pid"] != first["pid"]
-    assert _url(data) == url, "everybody was told where it is"
+    assert _url(data) == url, "the file names another address"
 
     assert _run("down", "--data-dir", str(data)).returncode == 0
     assert not _parts(data)["hub"]["running"]

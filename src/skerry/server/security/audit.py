@@ -62,10 +62,10 @@ class AuditSettings:
     """The file that is written to."""
 
     max_bytes: int = 100 * 1024 * 1024
-    """Size at which the file is put aside and begun anew."""
+    """Size at which the file is rotated."""
 
     backups: int = 10
-    """How many of the files put aside are kept."""
+    """How many rotated files are kept."""
 
     waiting_bytes: int = 16 * 1024 * 1024
     """How much may wait to be written, some twenty thousand events; more are dropped."""
@@ -156,14 +156,14 @@ class AuditLog:
             return
         if size and size + coming > self._settings.max_bytes:
             stamp = self._clock.now().strftime("%Y-%m-%dT%H-%M-%S.%f")
-            # Another process that writes to this file may have put it aside in this moment.
+            # Another process that writes to this file may have rotated it in this moment.
             with contextlib.suppress(FileNotFoundError):
                 path.rename(path.with_name(f"{path.stem}-{stamp}{path.suffix}"))
             for old in self._backups()[: -self._settings.backups]:
                 old.unlink(missing_ok=True)
 
     def _backups(self) -> list[Path]:
-        """Return the files put aside, oldest first; their names sort by time."""
+        """Return the rotated files, oldest first; their names sort by time."""
         path = self._settings.path
         return sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))
 

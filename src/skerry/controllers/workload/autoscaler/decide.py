@@ -47,7 +47,7 @@ class _Course:
     def say(self, kind: str, status: bool, reason: str, message: str) -> None:
         self.conditions.append(condition(kind, status, reason, message))
 
-    def tell(self, reason: str, message: str) -> None:
+    def record_event(self, reason: str, message: str) -> None:
         about = self.observed.autoscaler
         self.events.append(Announcement(about, "Warning", reason, message))
 
@@ -63,7 +63,7 @@ def decide(observed: Observed, now: datetime) -> Decision:
     course = _Course(observed, now)
     scale = observed.scale
     if scale is None:
-        course.tell("FailedGetScale", observed.failure)
+        course.record_event("FailedGetScale", observed.failure)
         text = (
             f"the HPA controller was unable to get the target's current scale: {observed.failure}"
         )
@@ -135,7 +135,7 @@ def _measured(course: _Course, current: int) -> Proposal | None:
     """Return what the metrics ask for together, the most; None where too few can be asked."""
     observed = course.observed
     if (problem := _selector_problem(course)) is not None:
-        course.tell("FailedComputeMetricsReplicas", problem)
+        course.record_event("FailedComputeMetricsReplicas", problem)
         return None
     metrics = observed.autoscaler["spec"].get("metrics") or ()
     best: Proposal | None = None
@@ -149,14 +149,14 @@ def _measured(course: _Course, current: int) -> Proposal | None:
                 best = found
             continue
         course.metrics.append({"type": ""})
-        course.tell(found.reason, found.message)
+        course.record_event(found.reason, found.message)
         first, bad = first or found, bad + 1
     if first is not None and (best is None or best.replicas < current):
         reason, message, whole = first
         text = f"the HPA was unable to compute the replica count: {message}"
         course.say(_ACTIVE, False, reason, text)
         count = f"{bad} invalid out of {len(metrics)}"
-        course.tell(
+        course.record_event(
             "FailedComputeMetricsReplicas", f"invalid metrics ({count}), first error is: {whole}"
         )
         return None
@@ -173,18 +173,18 @@ def _selector_problem(course: _Course) -> str | None:
     if observed.bad_selector:
         what = "couldn't convert selector into a corresponding internal selector object"
         text = f"{what}: {observed.bad_selector}"
-        course.tell("InvalidSelector", text)
+        course.record_event("InvalidSelector", text)
         course.say(_ACTIVE, False, "InvalidSelector", text)
         return text
     if not selector:
-        course.tell("SelectorRequired", "selector is required")
+        course.record_event("SelectorRequired", "selector is required")
         text = "the HPA target's scale is missing a selector"
         course.say(_ACTIVE, False, "InvalidSelector", text)
         return "selector is required"
     if observed.ambiguous:
         rivals = " ".join(f"{{{key.name} {key.namespace}}}" for key in observed.ambiguous)
         text = f"pods by selector {selector} are controlled by multiple HPAs: [{rivals}]"
-        course.tell("AmbiguousSelector", text)
+        course.record_event("AmbiguousSelector", text)
         course.say(_ACTIVE, False, "AmbiguousSelector", text)
         return text
     return None

@@ -14,8 +14,8 @@ const BETWEEN = 56;
 const MARGIN = 4;
 
 /** Return the nodes of the second column: objects, or kinds where objects are too many. */
-export function objectNodes(stages, most = MAX_NODES) {
-  if (stages.length <= most) return stages.map((stage) => ({ label: objectName(stage.object), part: stage.healthy, whole: stage.wanted }));
+export function objectNodes(stages, max = MAX_NODES) {
+  if (stages.length <= max) return stages.map((stage) => ({ label: objectName(stage.object), part: stage.healthy, whole: stage.wanted }));
   const kinds = new Map();
   for (const { object, healthy, wanted } of stages) {
     const kind = object.resource ?? object.kind ?? "";
@@ -26,8 +26,8 @@ export function objectNodes(stages, most = MAX_NODES) {
 }
 
 function shortened(text, width) {
-  const most = Math.floor((width - 16) / 7.2);
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  const max = Math.floor((width - 16) / 7.2);
+  return text.length > max ? `${text.slice(0, max - 1)}…` : text;
 }
 
 const left = (column) => MARGIN + WIDTHS.slice(0, column).reduce((sum, width) => sum + width + BETWEEN, 0);

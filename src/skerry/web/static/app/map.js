@@ -32,9 +32,9 @@ export function layout(size, cell, width) {
 
 /** Return how many groups stand side by side: as many as make the whole map least high. */
 export function abreast(sizes, cell, width) {
-  const most = Math.max(1, Math.min(sizes.length, Math.floor(width / MIN_GROUP)));
+  const max = Math.max(1, Math.min(sizes.length, Math.floor(width / MIN_GROUP)));
   let best = { number: 1, height: Infinity };
-  for (let number = 1; number <= most; number++) {
+  for (let number = 1; number <= max; number++) {
     const own = groupWidth(width, number);
     let height = 0;
     for (let first = 0; first < sizes.length; first += number) {

@@ -54,10 +54,10 @@ export function begin(kind, words, size, heard) {
     else over(() => heard.exit(frame.exit));
   });
 
-  function over(tell) {
+  function over(notify) {
     window.clearTimeout(typing);
     window.clearTimeout(noting);
-    tell();
+    notify();
   }
 
   function print(piece) {

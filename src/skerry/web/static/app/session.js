@@ -23,7 +23,7 @@ export function takenCode() {
   return code;
 }
 
-/** The issuer at which people may sign in, as the page was told; empty where there is none. */
+/** The issuer at which people may sign in, as the page names it; empty where there is none. */
 export function issuerName() {
   return document.querySelector("meta[name=skerry-oidc]")?.content ?? "";
 }
@@ -48,7 +48,7 @@ export async function signInElsewhere() {
     const answer = await fetch("/console/oidc", { method: "POST", headers: HEADERS });
     const said = await answer.json().catch(() => ({}));
     if (!answer.ok) return said.message ?? `the hub answered ${answer.status}`;
-    // Whatever the hub was told: nothing but an address of the web is gone to.
+    // Whatever the hub answered: nothing but an address of the web is gone to.
     if (new URL(said.url).protocol !== "https:") return "the hub named no address to sign in at";
     window.location.assign(said.url);
     return "";

@@ -63,7 +63,7 @@ class ConsentAgainstReference(RuleBasedStateMachine):
                     verdicts[ref, where] = self._verdict(ref.cluster, where)
         for pair, verdict in verdicts.items():
             if self.known.get(pair, verdict) != verdict:
-                assert pair[0] in touched, f"{pair} changed and nobody was told"
+                assert pair[0] in touched, f"{pair} changed and nobody was notified"
         self.known = verdicts
 
     def _verdict(self, source: str, where: ObjectRef) -> tuple[bool, ...]:
