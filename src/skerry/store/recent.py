@@ -25,6 +25,8 @@ from skerry.store.base import Entry, Event, Write
 # rest on disk.
 _GENERATION_BYTES = 12 << 20
 _MAX_ENTRY_BYTES = 64 << 10
+# The objects around a key and a value, and their place in the table.
+_OVERHEAD_BYTES = 200
 # How many keys that were asked for once are remembered without their value.
 _MAX_ASKED = 16_384
 
@@ -35,7 +37,8 @@ class RecentEntries:
     A key is in one generation at the most, so that forgetting it is forgetting it in both.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, generation_bytes: int = _GENERATION_BYTES) -> None:
+        self._generation_bytes = generation_bytes
         self._young: dict[str, Entry] = {}
         self._old: dict[str, Entry] = {}
         # Of the young ones; the old ones can only become fewer.
@@ -72,15 +75,15 @@ class RecentEntries:
     def put(self, entry: Entry) -> None:
         """Remember *entry*, unless it is just being changed."""
         key = entry.key
-        if len(entry.value) + len(key) > _MAX_ENTRY_BYTES or key in self._unsettled:
+        if _size(entry) > _MAX_ENTRY_BYTES or key in self._unsettled:
             return
         if key not in self._young and key not in self._old:
             self._add(entry)
 
     def _add(self, entry: Entry) -> None:
-        size = len(entry.value) + len(entry.key)
+        size = _size(entry)
         self._bytes += size
-        if self._bytes > _GENERATION_BYTES:
+        if self._bytes > self._generation_bytes:
             self._old, self._young, self._bytes = self._young, {}, size
         self._young[entry.key] = entry
 
@@ -106,7 +109,7 @@ class RecentEntries:
     def _forget(self, key: str) -> None:
         entry = self._young.pop(key, None)
         if entry is not None:
-            self._bytes -= len(entry.value) + len(entry.key)
+            self._bytes -= _size(entry)
         elif self._old:
             self._old.pop(key, None)
 
@@ -115,3 +118,7 @@ class RecentEntries:
         self._young.clear()
         self._old.clear()
         self._bytes = 0
+
+
+def _size(entry: Entry) -> int:
+    return len(entry.value) + len(entry.key) + _OVERHEAD_BYTES

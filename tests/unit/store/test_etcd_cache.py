@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -128,6 +130,38 @@ def test_the_value_used_longest_ago_goes_first() -> None:
     for key in ("/a", "/b", "/a", "/c"):
         read(etcd, cache, key)
     assert set(cache.question(KEYS).known) == {"/a", "/c"}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["learn", "follow", "ask", "forget"]),
+            st.sampled_from([name * length for name in KEYS for length in (1, 40)]),
+            st.integers(0, 70_000) | st.integers(0, 40),
+        ),
+        max_size=60,
+    )
+)
+def test_whatever_is_read_and_streamed_memory_stays_within_its_budget(
+    steps: list[tuple[str, str, int]],
+) -> None:
+    cache = cache_of(max_bytes=80_000)
+    for number, (step, key, size) in enumerate(steps, start=1):
+        if step == "learn":
+            cache.learn({key: Entry(key, bytes(size), number)})
+        elif step == "follow":
+            cache.follow([Event(number, key, bytes(size), None, 0)])
+        elif step == "ask":
+            # The condition of a value that is known is remembered with it.
+            cache.question([key])
+        else:
+            cache.learn({key: None})
+        parts = [
+            part
+            for one in cache._held.values()
+            for part in (one, one.part, one.entry, one.entry.key, one.entry.value)
+        ]
+        assert sum(map(sys.getsizeof, parts)) <= 80_000
 
 
 def test_a_question_has_no_more_keys_than_etcd_takes() -> None:

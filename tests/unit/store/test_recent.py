@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skerry.kit.ids import SeededIds
 from skerry.store.base import Entry, Event, Write
@@ -101,6 +105,56 @@ def test_memory_is_bounded_and_large_values_are_not_kept() -> None:
         recent.put(Entry(f"/{number}", b"x" * 20_000, number))
     kept = sum(recent.get(f"/{number}") is not None for number in range(2000))
     assert 0 < kept < 1300
+
+
+_BUDGET = 100_000
+_NAMES = st.sampled_from([f"/{name}" * length for name in "abcdefgh" for length in (1, 20)])
+_SIZES = st.integers(0, 70_000) | st.integers(0, 40)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.sampled_from(["read", "write", "begin"]), _NAMES, _SIZES),
+            st.tuples(st.sampled_from(["get", "delete", "settle"]), _NAMES, st.just(0)),
+            st.tuples(st.just("fill"), _NAMES, st.integers(0, 400)),
+        ),
+        max_size=60,
+    )
+)
+def test_whatever_is_read_and_written_memory_stays_within_its_budget(
+    steps: list[tuple[str, str, int]],
+) -> None:
+    recent = RecentEntries(_BUDGET)
+    begun: list[Write] = []
+    for number, (step, key, size) in enumerate(steps, start=1):
+        if step == "read":
+            recent.was_read(Entry(key, bytes(size), number))
+        elif step == "get":
+            recent.get(key)
+        elif step == "fill":
+            for other in range(size):
+                recent.put(Entry(f"{key}/{number}/{other}", b"", number))
+        elif step == "begin":
+            begun.append(Write(key, bytes(size)))
+            recent.begin(begun[-1:])
+        else:
+            writes = [begun.pop(0)] if step == "settle" and begun else []
+            if step in ("write", "delete"):
+                writes.append(Write(key, bytes(size) if step == "write" else None))
+                recent.begin(writes[-1:])
+            recent.settle(writes, [Event(number, w.key, w.value, None, 0) for w in writes])
+        assert taken(recent) <= 2 * _BUDGET
+
+
+def taken(recent: RecentEntries) -> int:
+    """Return what the entries take of the process's memory, the tables they are in included."""
+    generations = (recent._young, recent._old)
+    return sum(
+        sum(sys.getsizeof(part) for part in (entry, entry.key, entry.value, entry.revision))
+        for generation in generations
+        for entry in generation.values()
+    ) + sum(sys.getsizeof(generation) for generation in generations if len(generation) > 100)
 
 
 async def test_a_read_after_a_write_returns_what_was_written(tmp_path: Path) -> None:
