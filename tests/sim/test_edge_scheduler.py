@@ -371,6 +371,39 @@ async def test_a_heartbeat_reaches_the_sync_target() -> None:
         assert await heartbeat(hub) == renewed[:19] + "Z"
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+@virtual
+async def test_the_last_heartbeat_of_an_edge_reaches_its_sync_target(restarts: bool) -> None:
+    hub = Hub()
+    async with hub.running("imw"):
+        async with hub.controlled("mailbox"):
+            await hub.target("root:imw", "florin", {})
+            await asyncio.sleep(1)
+            content = (await mailboxes(hub))["florin"]["spec"]["cluster"]
+            client = hub.at(content)
+            lease = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
+                "spec": {"renewTime": rfc3339_micro(hub.clock.now())},
+            }
+            first = (await client.create(LEASES, lease))["spec"]["renewTime"]
+            await asyncio.sleep(3)
+            patch = {"spec": {"renewTime": rfc3339_micro(hub.clock.now())}}
+            last = await client.patch(LEASES, HEARTBEAT_LEASE, patch, HEARTBEAT_NAMESPACE)
+            await asyncio.sleep(1 if restarts else 5)
+            assert await heartbeat(hub) == first[:19] + "Z", "it is held back"
+            if not restarts:
+                await asyncio.sleep(6)
+                assert await heartbeat(hub) == last["spec"]["renewTime"][:19] + "Z"
+        async with hub.controlled("mailbox"):
+            await asyncio.sleep(11)
+            assert await heartbeat(hub) == last["spec"]["renewTime"][:19] + "Z"
+            revision = await hub.store.revision()
+            await asyncio.sleep(3600)
+            assert await hub.store.revision() == revision
+
+
 @virtual
 async def test_a_target_is_ready_for_as_long_as_its_lease_lasts() -> None:
     hub = Hub()

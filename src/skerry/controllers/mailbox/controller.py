@@ -102,8 +102,10 @@ class MailboxController:
         queue: WorkQueue[relay.MailboxContent] = base.queue(f"{NAME}-heartbeats")
         leases.add_handler(relay.enqueue_on_lease(queue.add))
         self._workspaces.add_handler(relay.enqueue_on_mailbox(queue.add))
-        observer = relay.HeartbeatObserver(leases, self._workspaces, self._targets)
         clock = base.client.clock
+        times = relay.RelayTimes(clock)
+        self._targets.add_handler(times.sync_target_changed)
+        observer = relay.HeartbeatObserver(leases, self._workspaces, self._targets, times.age)
         reconciler = Reconciler(
             observer.observe,
             lambda observed: relay.decide(observed, clock.now()),

@@ -8,15 +8,19 @@ where the hub takes batches.
 
 Renewals come more often than anybody needs them in the SyncTarget. With a spacing of ten seconds:
 
-    the SyncTarget says   the Lease was renewed   comes to
-    nothing               12:00:00                12:00:00 is written
-    12:00:00              12:00:03                looked at again in seven seconds
-    12:00:00              12:00:12                12:00:12 is written
-    12:00:12              12:00:12                nothing
+    the SyncTarget says   since          the Lease was renewed   comes to
+    nothing                              12:00:00                12:00:00 is written
+    12:00:00              three seconds  12:00:03                reconciled again in seven seconds
+    12:00:00              ten seconds    12:00:03                12:00:03 is written
+    12:00:03              any time       12:00:03                nothing
 
-The key is looked at again by the clock because the Lease may not be renewed once more: what was
-held back is then the last that was heard of the edge, and has to arrive as well. Nothing is kept
-between two looks, so a restart, or a write whose answer is lost, costs one write at most.
+The key is reconciled again by the clock because the Lease may not be renewed once more: what was
+held back is then the last that was heard of the edge, and has to arrive as well.
+
+For how long a SyncTarget has said so is a matter of the clock here, which counts seconds and is
+compared with no other: the hub's time may be a day off, and an edge's more. What it said when this
+process began it has said for an unknown time before. The least that it can be is the time from
+that heartbeat to the first that was held back; so a restart costs one write too soon at most.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from skerry.api.errors import ApiError
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID
+from skerry.kit.clock import Clock
 from skerry.kit.timestamps import rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     RENEWALS,
@@ -67,6 +72,47 @@ class MailboxContent(NamedTuple):
         return self.cluster
 
 
+class Age(NamedTuple):
+    """For how many seconds a SyncTarget has said what it says, at least.
+
+    They are exact where this process has seen the change.
+    """
+
+    seconds: float
+    is_exact: bool
+
+
+UNKNOWN_AGE = Age(0.0, is_exact=False)
+
+
+class RelayTimes:
+    """Since when SyncTargets say that their edges were heard of when they say it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since: dict[Key, tuple[float, bool]] = {}
+
+    def sync_target_changed(self, old: Object | None, new: Object | None) -> None:
+        """Take what a SyncTarget says."""
+        if new is None:
+            if old is not None:
+                self._since.pop(key_of(old), None)
+        elif old is None or _relayed(old) != _relayed(new):
+            self._since[key_of(new)] = (self._clock.monotonic(), old is not None)
+
+    def age(self, sync_target: Key) -> Age:
+        """Return for how long a SyncTarget has said what it says."""
+        found = self._since.get(sync_target)
+        if found is None:
+            return UNKNOWN_AGE
+        since, is_exact = found
+        return Age(self._clock.monotonic() - since, is_exact)
+
+
+def _relayed(sync_target: Object) -> str:
+    return str((sync_target.get("status") or {}).get("lastSyncerHeartbeatTime") or "")
+
+
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """A renewal, and what its SyncTarget says so far."""
@@ -78,6 +124,7 @@ class Heartbeat:
     # How long the Lease lasts, and how long the SyncTarget says it does.
     lasts: int = USUAL_LEASE_SECONDS
     reported: int = USUAL_LEASE_SECONDS
+    age: Age = UNKNOWN_AGE
 
 
 def enqueue_on_lease(add: Callable[[MailboxContent], None]) -> Handler:
@@ -107,7 +154,15 @@ def enqueue_on_mailbox(add: Callable[[MailboxContent], None]) -> Handler:
 class HeartbeatObserver:
     """Finds the SyncTarget a heartbeat is of."""
 
-    def __init__(self, leases: Informer, workspaces: Informer, sync_targets: Informer) -> None:
+    def __init__(
+        self,
+        leases: Informer,
+        workspaces: Informer,
+        sync_targets: Informer,
+        age: Callable[[Key], Age],
+    ) -> None:
+        """*age* returns for how long a SyncTarget has said what it says."""
+        self._age = age
         self._leases = leases
         self._workspaces = workspaces
         self._sync_targets = sync_targets
@@ -123,11 +178,15 @@ class HeartbeatObserver:
         for workspace in self._workspaces.index.by(BY_CONTENT, content.cluster):
             mailbox = mailbox_named(workspace["metadata"]["name"])
             for target in self._sync_targets.index.by(BY_UID, mailbox):
-                status = target.get("status") or {}
-                relayed = str(status.get("lastSyncerHeartbeatTime") or "")
                 key = Key(cluster_of(target), "", target["metadata"]["name"])
-                lasts, reported = lease_seconds_of(lease), lease_seconds_reported(target)
-                return Heartbeat(key, tuple(lease[RENEWALS]), relayed, lasts, reported)
+                return Heartbeat(
+                    key,
+                    tuple(lease[RENEWALS]),
+                    _relayed(target),
+                    lease_seconds_of(lease),
+                    lease_seconds_reported(target),
+                    self._age(key),
+                )
         return None
 
 
@@ -140,13 +199,14 @@ def decide(observed: Heartbeat, now: datetime) -> Plan:
         return NOTHING
     duration = [] if observed.lasts == observed.reported else [_duration(observed)]
     if relayed is not None:
-        since, spacing = renewed.replace(microsecond=0) - relayed, relay_spacing(observed.lasts)
-        if since.total_seconds() <= 0:
+        newer_by = (renewed.replace(microsecond=0) - relayed).total_seconds()
+        if newer_by <= 0:
             return Plan(duration)
-        if since < spacing:
-            # By the hub's times alone: the clock here may be a day off.
-            due = spacing - since
-            return Plan(duration, requeue_after_seconds=max(due.total_seconds(), 1.0))
+        seconds, is_exact = observed.age
+        due = relay_spacing(observed.lasts).total_seconds()
+        due -= seconds if is_exact else seconds + newer_by
+        if due > 0:
+            return Plan(duration, requeue_after_seconds=max(due, 1.0))
     patch = {"status": {"lastSyncerHeartbeatTime": rfc3339(renewed)}}
     return Plan([*duration, _patch(observed.sync_target, patch, "Heartbeat", "status")])
 

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skerry.api.edge import (
     HEARTBEAT_LEASE,
@@ -20,15 +23,19 @@ from skerry.api.kcp.resources import SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.controllers.mailbox.events import BY_CONTENT, BY_UID, by_content, by_uid
 from skerry.controllers.mailbox.relay import (
+    UNKNOWN_AGE,
+    Age,
     Heartbeat,
     HeartbeatExecutor,
     HeartbeatObserver,
     MailboxContent,
+    RelayTimes,
     decide,
     enqueue_on_lease,
     enqueue_on_mailbox,
 )
 from skerry.kit.clock import LoopClock
+from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES, lean_lease
 from skerry.logic.machinery.plan import Patch, Plan
 from skerry.runtime.batching import BatchingTransport
@@ -77,6 +84,72 @@ def test_a_hasty_heartbeat_waits_no_longer_where_the_hub_is_a_day_ahead() -> Non
     plan = decide(heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z"), behind)
     assert not plan
     assert plan.requeue_after_seconds == 7.0
+
+
+@pytest.mark.parametrize("now", [NOW, NOW - timedelta(days=1), NOW + timedelta(hours=1)])
+def test_what_was_held_back_arrives_though_nothing_follows_it(now: datetime) -> None:
+    hasty = heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:25Z")
+    for seconds, exact, left in ((3.0, True, 7.0), (0.0, False, 7.0), (9.5, True, 1.0)):
+        plan = decide(replace(hasty, age=Age(seconds, exact)), now)
+        assert (list(plan), plan.requeue_after_seconds) == ([], left)
+        plan = decide(replace(hasty, age=Age(seconds + left, exact)), now)
+        (action,) = plan
+        assert isinstance(action, Patch)
+        assert action.patch == {"status": {"lastSyncerHeartbeatTime": "2030-01-01T12:00:28Z"}}
+        assert plan.requeue_after_seconds is None
+        written = heartbeat("2030-01-01T12:00:28Z", "2030-01-01T12:00:28Z")
+        after = decide(replace(written, age=Age(3600.0, exact)), now)
+        assert (list(after), after.requeue_after_seconds) == ([], None)
+
+
+def test_what_follows_soon_after_something_held_back_waits_as_long() -> None:
+    """However much later it is: the one before has only just been written."""
+    late = heartbeat("2030-01-01T12:00:29Z", "2030-01-01T12:00:05Z")
+    plan = decide(replace(late, age=Age(0.5, is_exact=True)), NOW)
+    assert (list(plan), plan.requeue_after_seconds) == ([], 9.5)
+
+
+@given(st.lists(st.floats(0.1, 40.0), min_size=1, max_size=30))
+def test_no_more_is_passed_on_than_once_in_ten_seconds_and_the_last_always(
+    gaps: list[float],
+) -> None:
+    """Of an edge whose renewals come at any times, and then end."""
+    beats = [sum(gaps[: n + 1]) for n in range(len(gaps))]
+    relayed, written, later = "", list[float](), list[float]()
+    while beats or later:
+        at = min([*beats[:1], *later])
+        if beats and beats[0] == at:
+            renewed = stamp(beats.pop(0))
+        later = [each for each in later if each > at]
+        age = Age(at - written[-1], is_exact=True) if written else UNKNOWN_AGE
+        plan = decide(replace(heartbeat(renewed, relayed), age=age), NOW + timedelta(seconds=at))
+        if plan.actions:
+            relayed, written = renewed, [*written, at]
+        if plan.requeue_after_seconds is not None and not later:
+            later = [at + plan.requeue_after_seconds]
+    assert relayed[:19] == renewed[:19], "the last has arrived"
+    assert all(after - before > 9.9 for before, after in pairwise(written))
+
+
+def stamp(seconds: float) -> str:
+    return rfc3339_micro(NOW + timedelta(seconds=seconds))
+
+
+@virtual
+async def test_for_how_long_a_sync_target_says_something_is_counted_from_its_change() -> None:
+    times = RelayTimes(LoopClock())
+    assert times.age(KEY) == UNKNOWN_AGE
+    first, other = sync_target(), sync_target()
+    other["status"] = {"lastSyncerHeartbeatTime": "2030-01-01T12:00:10Z"}
+    times.sync_target_changed(None, first)
+    await asyncio.sleep(4)
+    assert times.age(KEY) == (pytest.approx(4.0), False)
+    times.sync_target_changed(first, other)
+    await asyncio.sleep(5)
+    times.sync_target_changed(other, {**other, "spec": {}})
+    assert times.age(KEY) == (pytest.approx(5.0), True)
+    times.sync_target_changed(other, None)
+    assert times.age(KEY) == UNKNOWN_AGE, "one in its place is another"
 
 
 def test_a_short_lease_is_passed_on_more_often() -> None:
@@ -145,7 +218,7 @@ async def test_a_heartbeat_is_that_of_the_sync_target_whose_mailbox_it_is_in() -
     leases = cache(LEASES)
     spaces = cache(WORKSPACES, indexes={BY_CONTENT: by_content})
     targets = cache(SYNC_TARGETS, indexes={BY_UID: by_uid})
-    observer = HeartbeatObserver(leases, spaces, targets)
+    observer = HeartbeatObserver(leases, spaces, targets, lambda _: Age(7.0, is_exact=True))
     assert await observer.observe(CONTENT) is None, "no Lease yet"
     leases.apply("ADDED", lean_lease(lease()))
     assert await observer.observe(CONTENT) is None, "no mailbox of that content"
@@ -156,6 +229,7 @@ async def test_a_heartbeat_is_that_of_the_sync_target_whose_mailbox_it_is_in() -
     assert found is not None
     assert (found.sync_target, found.relayed) == (KEY, "2030-01-01T12:00:00Z")
     assert (found.lasts, found.reported) == (240, 120)
+    assert found.age == Age(7.0, is_exact=True)
     assert "2030-01-01T12:00:29.000000Z" in found.renewals
 
 
