@@ -93,7 +93,8 @@ def _process_of(hub: Hub, client_port: int) -> int:
         local, remote = (int(words[n].rpartition(":")[2], 16) for n in (1, 2))
         if (local, remote, words[3]) == (port, client_port, _ESTABLISHED):
             inode = words[9]
-    for pid in processes_of(hub):
+    # A hub of one process has no supervisor.
+    for pid in (*processes_of(hub), hub.pid):
         for descriptor in os.listdir(f"/proc/{pid}/fd"):
             try:
                 target = os.readlink(f"/proc/{pid}/fd/{descriptor}")
