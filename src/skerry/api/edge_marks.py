@@ -46,7 +46,7 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.RECREATE, _SOURCE, "people", "`true`",
-        "Where a change cannot be applied (an immutable field), delete and create anew.",
+        "Where a change cannot be applied (an immutable field), delete and create again.",
     ),
     Mark(
         edge.HAND_OVER_TO, _SOURCE, "people", "path of a workspace",
@@ -99,7 +99,7 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.ACCEPT, "Rollouts", "people", "`number@count`",
-        "Go on although so many are bad; `skerry rollout resume` sets it.",
+        "Continue although that many are bad; `skerry rollout resume` sets it.",
     ),
     Mark(
         edge.UNDO, "Rollouts", "people", "`number@newest`",
@@ -107,15 +107,15 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.RELEASE, "Rollouts that are deleted", "people", "number of a revision",
-        "Let the Rollout go, and give everybody what the workspace has at once.",
+        "Delete the Rollout, and send every destination what the workspace has at once.",
     ),
     Mark(
         edge.STAGED_REMOVAL, "EdgePlacements", "people", "`true`",
-        "When it is deleted, its Rollout takes everything away wave by wave.",
+        "When it is deleted, its Rollout removes everything wave by wave.",
     ),
     Mark(
         edge.NOT_ENFORCED, "objects at an edge", "people", "sentence",
-        "What of it has no effect at that edge; embedded edges set it themselves.",
+        "Parts of it that have no effect at that edge; embedded edges set it themselves.",
     ),
     Mark(
         edge.HISTORY_RETENTION, "EdgePlacements", "people", "`90d`, `12h`, `0`",
@@ -152,7 +152,7 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.TYPES_CHANGED, "the SyncerConfig of a mailbox", "controllers", "resource version",
-        "Set for a moment, it tells the syncer that the mailbox has got types.",
+        "Set for a moment, to notify the syncer that the mailbox serves new types.",
     ),
     Mark(
         edge.OWNER_WORKSPACE, _COPY, "controllers", "logical cluster",
@@ -176,7 +176,7 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.SYNC_TARGET_NAME, "mailbox Workspaces", "controllers", "name",
-        "The SyncTarget a mailbox is of.",
+        "The SyncTarget that the mailbox belongs to.",
     ),
     Mark(
         edge.HEARTBEAT_LEASE_SECONDS, "SyncTargets", "controllers", "seconds",
@@ -192,10 +192,10 @@ MARKS: Final[tuple[Mark, ...]] = (
     ),
     Mark(
         edge.CAUSE, _COPY, "syncer", "`Reason: message`",
-        "Why it is not well at the edge; absent when it is.",
+        "Why it is unhealthy at the edge; absent when it is healthy.",
     ),
     Mark(
         edge.UPSYNCED, "reports in mailboxes", "syncer", "`true`",
-        "An object born at the edge and brought up.",
+        "An object created at the edge and copied to the mailbox.",
     ),
 )  # fmt: skip

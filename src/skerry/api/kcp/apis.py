@@ -25,7 +25,7 @@ def _claim(*, state: bool) -> Raw:
     properties = {
         "all": truth("Whether all objects are claimed."),
         "group": text("API group.", default=""),
-        "identityHash": text("Identity of the export the resource comes from."),
+        "identityHash": text("Identity of the export that the resource comes from."),
         "resource": text("Resource, in lower-case plural."),
         "resourceSelector": listing(
             struct(
@@ -111,7 +111,7 @@ def api_export() -> Raw:
     """APIExport: an offer."""
     policy = struct(
         {"local": struct({}, "RBAC of the exporting workspace decides.")},
-        "The most any user of the export may do.",
+        "Maximum permissions of users of the export.",
     )
     spec = struct(
         {
@@ -130,7 +130,8 @@ def api_export() -> Raw:
             ),
             "maximalPermissionPolicy": policy,
             "permissionClaims": listing(
-                _claim(state=False), "What the exporter wants to see of its users."
+                _claim(state=False),
+                "Resources that the exporter claims in workspaces that bind it.",
             ),
         }
     )
@@ -194,7 +195,7 @@ def api_binding() -> Raw:
                         required=("name",),
                     )
                 },
-                "What is bound; cannot be changed.",
+                "Export that is bound; cannot be changed.",
                 required=("export",),
             ),
         },
@@ -216,10 +217,10 @@ def api_binding() -> Raw:
         {
             "apiExportClusterName": text("Logical cluster of the export."),
             "appliedPermissionClaims": listing(_claim(state=False)),
-            "boundResources": listing(bound, "What is bound."),
+            "boundResources": listing(bound, "Resources that are bound."),
             "conditions": conditions(),
             "exportPermissionClaims": listing(_claim(state=False)),
-            "phase": text("How far it is.", enum=["", "Binding", "Bound"]),
+            "phase": text("Phase of the binding.", enum=["", "Binding", "Bound"]),
         }
     )
     return definition(
@@ -227,7 +228,7 @@ def api_binding() -> Raw:
         "APIBinding",
         "apibindings",
         {"spec": spec, "status": status},
-        "APIBinding brings the resource types of an export into its workspace.",
+        "APIBinding makes the resource types of an export available in its workspace.",
         required=("spec",),
         columns=[
             AGE,
@@ -261,7 +262,7 @@ def api_conversion() -> Raw:
         "APIConversion",
         "apiconversions",
         {"spec": struct({"conversions": listing(conversion)}, required=("conversions",))},
-        "APIConversion says how objects are converted between versions.",
+        "APIConversion defines how objects are converted between versions.",
         status=False,
         columns=[AGE],
         categories=_CATEGORIES,

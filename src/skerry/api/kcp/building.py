@@ -80,10 +80,10 @@ def label_selector(description: str = "", *, checked: bool = False, **more: Any)
     expression = struct(
         {
             "key": text(
-                "The label the expression is about.", minLength=1, maxLength=317, **pattern
+                "Label key that the expression applies to.", minLength=1, maxLength=317, **pattern
             ),
             "operator": text(
-                "How the label relates to the values.", enum=list(LABEL_SELECTOR_OPERATORS)
+                "Relation of the label to the values.", enum=list(LABEL_SELECTOR_OPERATORS)
             ),
             "values": listing(
                 text(maxLength=63, pattern=LABEL_VALUE),
@@ -97,7 +97,7 @@ def label_selector(description: str = "", *, checked: bool = False, **more: Any)
         {
             "matchExpressions": listing(expression, "Expressions that must all hold."),
             "matchLabels": mapping(
-                text(maxLength=63, pattern=LABEL_VALUE), "Labels that must all be there."
+                text(maxLength=63, pattern=LABEL_VALUE), "Labels that must all be present."
             ),
         },
         description,
@@ -113,16 +113,18 @@ LABEL_VALUE = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 def conditions(*, severity: bool = True) -> Raw:
     """Return the schema of status conditions, in the form cluster-api gave them."""
     properties = {
-        "type": text("What the condition is about."),
+        "type": text("Type of the condition."),
         "status": text("True, False or Unknown."),
-        "lastTransitionTime": moment("When the status last changed."),
-        "reason": text("One word for why."),
-        "message": text("A sentence for people."),
+        "lastTransitionTime": moment("Last time the status changed."),
+        "reason": text("Reason for the last transition, in one CamelCase word."),
+        "message": text("Human-readable message."),
     }
     if severity:
-        properties["severity"] = text("How bad it is when not True: Error, Warning or Info.")
+        properties["severity"] = text(
+            "Severity when the status is not True: Error, Warning or Info."
+        )
     condition = struct(properties, required=("lastTransitionTime", "status", "type"))
-    return listing(condition, "What is known of the object's state.")
+    return listing(condition, "Latest observations of the object's state.")
 
 
 def column(name: str, path: str, kind: str = "string", priority: int = 0) -> Raw:
@@ -169,7 +171,7 @@ def definition(
         names["categories"] = list(categories)
     schema = struct(
         {
-            "apiVersion": text("Version of this form of the object."),
+            "apiVersion": text("API version of the object."),
             "kind": text("Kind of the object."),
             "metadata": {"type": "object"},
             **properties,

@@ -37,13 +37,13 @@ _QUANTITY: Raw = {
 def _counts() -> Raw:
     return struct(
         {
-            "wanted": whole("To be there.", format="int32"),
-            "applied": whole("There as wanted.", format="int32"),
-            "refused": whole("Not taken by the cluster.", format="int32"),
-            "unhealthy": whole("There and not well.", format="int32"),
-            "held": whole("Waiting for a person to be deleted.", format="int32"),
+            "wanted": whole("Desired at the cluster.", format="int32"),
+            "applied": whole("Applied at the cluster.", format="int32"),
+            "refused": whole("Refused by the cluster.", format="int32"),
+            "unhealthy": whole("At the cluster and unhealthy.", format="int32"),
+            "held": whole("Waiting for approval of their deletion.", format="int32"),
         },
-        "How many objects the cluster has, as its syncer last reported.",
+        "Number of objects, by state, as the syncer last reported.",
     )
 
 
@@ -51,8 +51,8 @@ def sync_target() -> Raw:
     """SyncTarget: an edge cluster."""
     spec = struct(
         {
-            "cells": mapping(text(), "Cells the cluster is part of."),
-            "evictAfter": moment("When workloads are to leave."),
+            "cells": mapping(text(), "Cells that the cluster is part of."),
+            "evictAfter": moment("Time after which workloads are evicted."),
             "supportedAPIExports": listing(
                 struct(
                     {"export": text("Name of the export."), "path": text("Path of its workspace.")},
@@ -61,7 +61,7 @@ def sync_target() -> Raw:
                 "Exports whose objects the cluster can run.",
                 default=[{"export": "kubernetes"}],
             ),
-            "unschedulable": truth("Whether no more workloads may come.", default=False),
+            "unschedulable": truth("Whether new workloads are refused.", default=False),
         }
     )
     synced = struct(
@@ -77,14 +77,14 @@ def sync_target() -> Raw:
     views = struct({"syncerURL": text(), "upsyncerURL": text()})
     status = struct(
         {
-            "allocatable": mapping(_QUANTITY, "What workloads can use."),
-            "capacity": mapping(_QUANTITY, "What is there."),
+            "allocatable": mapping(_QUANTITY, "Resources available to workloads."),
+            "capacity": mapping(_QUANTITY, "Total resources of the cluster."),
             "conditions": conditions(),
-            "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
+            "lastSyncerHeartbeatTime": moment("Time of the syncer's last heartbeat."),
             "objects": _counts(),
             "syncerVersion": text("Version of the syncer."),
             "syncedResources": listing(synced, "Resources that are synced."),
-            "virtualWorkspaces": listing(views, "Views for the syncer."),
+            "virtualWorkspaces": listing(views, "Virtual workspaces for the syncer."),
         }
     )
     return definition(
@@ -92,7 +92,7 @@ def sync_target() -> Raw:
         "SyncTarget",
         "synctargets",
         {"spec": spec, "status": status},
-        "SyncTarget stands for a cluster that workloads can be synced to.",
+        "SyncTarget represents a cluster that workloads can be synced to.",
         columns=[
             # In kcp these are shown on request; whether an edge lives is what people look for.
             column("Ready", condition_path("Ready")),
@@ -114,7 +114,7 @@ def _resource_reference() -> Raw:
             "resource": text("Resource.", enum=["synctargets"], default="synctargets"),
             "version": text("Version.", enum=["v1alpha1"], default="v1alpha1"),
         },
-        "The kind of instances a location has.",
+        "Type of the instances of the Location.",
         required=("resource", "version"),
     )
 
@@ -131,10 +131,10 @@ def location() -> Raw:
     )
     spec = struct(
         {
-            "availableSelectorLabels": listing(available, "Labels users may select by."),
-            "description": text("What the location is, for people."),
+            "availableSelectorLabels": listing(available, "Labels that users may select by."),
+            "description": text("Human-readable description of the Location."),
             "instanceSelector": label_selector(
-                "Instances of the location; absent means none, empty means all."
+                "Instances of the Location; absent means none, empty means all."
             ),
             "resource": _resource_reference(),
         },
@@ -142,8 +142,8 @@ def location() -> Raw:
     )
     status = struct(
         {
-            "availableInstances": whole("Instances that are ready.", format="int32"),
-            "instances": whole("Instances there are.", format="int32"),
+            "availableInstances": whole("Number of instances that are ready.", format="int32"),
+            "instances": whole("Number of instances.", format="int32"),
             "conditions": conditions(),
         }
     )
@@ -152,7 +152,7 @@ def location() -> Raw:
         "Location",
         "locations",
         {"spec": spec, "status": status},
-        "Location stands for instances that are in one place, to users of that place.",
+        "Location represents the instances that are in one place.",
         columns=[
             column("Resource", ".spec.resource.resource"),
             column("Available", ".status.availableInstances"),
@@ -218,7 +218,7 @@ def topology() -> list[Raw]:
             ),
             "status": struct({"conditions": conditions(), "count": whole(format="int32")}),
         },
-        "PartitionSet makes Partitions.",
+        "PartitionSet creates Partitions.",
         columns=[column("Count", ".status.count", "string"), AGE],
         categories=("kcp",),
     )

@@ -54,10 +54,10 @@ def _upsync() -> Raw:
             "namespaces": _names("Namespaces the objects are in; `*` for all."),
             "names": _names("Names of the objects; `*` for all."),
         },
-        "Objects born at the edge that are to be copied to the mailbox.",
+        "Objects created at the edge to copy to the mailbox.",
         required=("resources",),
     )
-    return listing(upsync_set, "What comes back from the edge besides status.")
+    return listing(upsync_set, "Objects to copy from the edge, besides status.")
 
 
 def edge_placement() -> Raw:
@@ -71,7 +71,7 @@ def edge_placement() -> Raw:
             "resources": _names("Resources, in lower-case plural; `*` for all.", least=1),
             "resourceNames": _names("Names of the objects; `*` for all."),
             "labelSelectors": listing(
-                label_selector(checked=True), "Objects that match any of these are meant too."
+                label_selector(checked=True), "Objects that match any of these are selected too."
             ),
         },
         "Cluster-scoped objects, by name or by label.",
@@ -80,76 +80,76 @@ def edge_placement() -> Raw:
     spec = struct(
         {
             "locationSelectors": listing(
-                label_selector(checked=True), "A Location is chosen when it matches any of these."
+                label_selector(checked=True), "A Location is selected when it matches any of these."
             ),
             "locationWorkspaceSelector": label_selector(
                 "Only Locations in workspaces with these labels; absent means any workspace.",
                 checked=True,
             ),
             "namespaceSelector": label_selector(
-                "Namespaces whose objects go to the chosen locations; absent means all.",
+                "Namespaces whose objects are placed at the selected Locations; absent means all.",
                 checked=True,
             ),
             "nonNamespacedObjects": listing(
-                non_namespaced, "Cluster-scoped objects that go there too."
+                non_namespaced, "Cluster-scoped objects that are placed too."
             ),
             "upsync": _upsync(),
             "reportedState": text(
-                "What becomes of the states that edges report: None leaves the status of the "
+                "How the states that edges report are written back: None leaves the status of the "
                 "source objects alone, which is the default; Singleton writes into it what the "
-                "only destination reports, while there is exactly one; Aggregate writes what the "
-                "states at all destinations come to.",
+                "only destination reports, while there is exactly one; Aggregate writes an "
+                "aggregate of the states at all destinations.",
                 enum=["None", "Singleton", "Aggregate"],
             ),
             "wantSingletonReportedState": truth(
-                "True is the older way to say reportedState: Singleton."
+                "True is the older form of reportedState: Singleton."
             ),
             "strategy": _strategy(),
         },
-        "What goes where.",
+        "Which objects are placed at which Locations.",
     )
     status = struct(
         {
-            "specGeneration": whole("Generation the rest speaks of.", format="int32"),
-            "matchingLocationCount": whole("How many Locations match.", format="int32"),
-            "destinationCount": whole("How many destinations there are.", format="int32"),
-            "observedGeneration": whole("Generation that the conditions speak of.", format="int64"),
+            "specGeneration": whole("Generation that the status describes.", format="int32"),
+            "matchingLocationCount": whole("Number of Locations that match.", format="int32"),
+            "destinationCount": whole("Number of destinations.", format="int32"),
+            "observedGeneration": whole("Generation that the conditions describe.", format="int64"),
             "deliveredObjects": whole(
-                "Objects without status that were delivered, over all destinations.",
+                "Number of objects without status that were delivered, over all destinations.",
                 format="int32",
             ),
             "deliveredDestinations": whole(
-                "Destinations where everything selected was applied.", format="int32"
+                "Number of destinations where everything selected was applied.", format="int32"
             ),
             "healthyDestinations": whole(
-                "Destinations where everything selected was applied and is healthy.",
+                "Number of destinations where everything selected was applied and is healthy.",
                 format="int32",
             ),
             "unhealthyDestinations": whole(
-                "Destinations where something is not healthy.", format="int32"
+                "Number of destinations where something is not healthy.", format="int32"
             ),
             "unknownDestinations": whole(
-                "Destinations whose edge was not heard of for as long as its Lease lasts. They "
-                "count as nothing else.",
+                "Number of destinations whose edge was last heard of longer ago than its Lease "
+                "lasts. They are counted nowhere else.",
                 format="int32",
             ),
             "problems": listing(
                 struct(
                     {
-                        "reason": text("One word for what is wrong."),
-                        "message": text("A sentence for people."),
+                        "reason": text("Reason, in one CamelCase word."),
+                        "message": text("Human-readable message."),
                         "destinations": whole(
-                            "How many destinations it is met at.", format="int32"
+                            "Number of destinations with the problem.", format="int32"
                         ),
                     },
                     required=("message", "reason"),
                 ),
-                "What could not be put on its way to destinations; the first few.",
+                "Problems that keep objects from being sent to destinations; the first few.",
             ),
             "removals": guards.removals(),
             "conditions": conditions(severity=False),
         },
-        "What came of it.",
+        "Most recently observed status.",
         required=("matchingLocationCount", "specGeneration"),
     )
     return definition(
@@ -157,7 +157,7 @@ def edge_placement() -> Raw:
         "EdgePlacement",
         "edgeplacements",
         {"spec": spec, "status": status},
-        "EdgePlacement says which objects of its workspace go to which edge locations.",
+        "EdgePlacement defines which objects of its workspace are placed at which edge Locations.",
         columns=[
             column("Locations", ".status.matchingLocationCount", "integer", priority=1),
             column("Destinations", ".status.destinationCount", "integer"),
@@ -176,8 +176,12 @@ def edge_placement() -> Raw:
 def _strategy() -> Raw:
     spread = struct(
         {
-            "topologyKey": text("Label of Locations whose values are spread over.", minLength=1),
-            "maxSkew": whole("How uneven the spread may be.", format="int32", minimum=1),
+            "topologyKey": text(
+                "Label of Locations over whose values destinations are spread.", minLength=1
+            ),
+            "maxSkew": whole(
+                "Degree to which destinations may be unevenly spread.", format="int32", minimum=1
+            ),
         },
         required=("topologyKey",),
     )
@@ -192,15 +196,15 @@ def _strategy() -> Raw:
     return struct(
         {
             "numberOfLocations": whole(
-                "How many locations to choose; absent means all that match.",
+                "Number of Locations to select; absent means all that match.",
                 format="int32",
                 minimum=1,
             ),
-            "spread": listing(spread, "How the choice is spread."),
+            "spread": listing(spread, "How the selected Locations are spread."),
             "tolerations": listing(toleration, "Tolerations for Location taints."),
-            "onlyReady": truth("Whether locations that are not ready are passed over."),
+            "onlyReady": truth("Whether Locations that are not ready are skipped."),
         },
-        "How to choose among matching locations; absent, all of them are destinations.",
+        "How to select among matching Locations; absent means all of them.",
     )
 
 
@@ -213,14 +217,14 @@ def single_placement_slice() -> Raw:
             "syncTargetName": text("Name of the SyncTarget."),
             "syncTargetUID": text("UID of the SyncTarget."),
             "slot": whole(
-                "Lasting number of the destination in the placement, never given again; only "
-                "where the placement has a Rollout.",
+                "Permanent number of the destination in the placement, never reused; only where "
+                "the placement has a Rollout.",
                 format="int64",
                 minimum=1,
             ),
             "revision": whole(
-                "Number of the PlacementRevision that the destination gets; absent where it gets "
-                "the objects as they are.",
+                "Number of the PlacementRevision that is sent to the destination; absent where "
+                "the objects are sent as they are.",
                 format="int64",
                 minimum=1,
             ),
@@ -231,7 +235,7 @@ def single_placement_slice() -> Raw:
         GROUP,
         "SinglePlacementSlice",
         "singleplacementslices",
-        {"destinations": listing(destination, "Where the EdgePlacement's objects go.")},
+        {"destinations": listing(destination, "Destinations of the EdgePlacement's objects.")},
         "SinglePlacementSlice holds destinations of the EdgePlacement of the same name.",
         status=False,
         columns=[AGE],
@@ -244,27 +248,27 @@ def single_placement_slice() -> Raw:
 def _syncer_status() -> Raw:
     return struct(
         {
-            "lastSyncerHeartbeatTime": moment("When the syncer last said it lives."),
+            "lastSyncerHeartbeatTime": moment("Time of the syncer's last heartbeat."),
             "syncerVersion": text("Version of the syncer."),
             "objects": struct(
                 {
-                    "wanted": whole("To be at the edge.", format="int32"),
-                    "applied": whole("At the edge as wanted.", format="int32"),
-                    "refused": whole("Not taken by the edge.", format="int32"),
-                    "unhealthy": whole("At the edge and not well.", format="int32"),
+                    "wanted": whole("Desired at the edge.", format="int32"),
+                    "applied": whole("Applied at the edge.", format="int32"),
+                    "refused": whole("Refused by the edge.", format="int32"),
+                    "unhealthy": whole("At the edge and unhealthy.", format="int32"),
                 },
-                "How many objects there are.",
+                "Number of objects, by state.",
             ),
             "heldDeletions": struct(
                 {
-                    "count": whole("How many wait.", format="int32"),
-                    "approve": text("The name that approves exactly these."),
-                    "names": listing(text(), "The first of them."),
+                    "count": whole("Number of deletions held.", format="int32"),
+                    "approve": text("Name that approves exactly these deletions."),
+                    "names": listing(text(), "The first objects held."),
                     "clusters": listing(
                         text(), "Logical clusters whose objects they are; absent if not known."
                     ),
                 },
-                "Deletions that wait for a person; absent when there are none.",
+                "Deletions that wait for approval; absent when there are none.",
             ),
             "conditions": conditions(severity=False),
         }
@@ -282,31 +286,31 @@ def syncer_config() -> Raw:
         {
             "namespaceScope": struct(
                 {
-                    "namespaces": listing(text(), "Namespaces whose objects are carried."),
+                    "namespaces": listing(text(), "Namespaces whose objects are synced."),
                     "resources": listing(
                         struct(resource, required=tuple(resource)),
-                        "Resources carried in those namespaces.",
+                        "Resources synced in those namespaces.",
                     ),
                 },
-                "Namespaced objects to carry to the edge.",
+                "Namespaced objects to sync to the edge.",
             ),
             "clusterScope": listing(
                 struct(
                     {**resource, "objects": listing(text(), "Names; absent means all.")},
                     required=tuple(resource),
                 ),
-                "Cluster-scoped objects to carry to the edge.",
+                "Cluster-scoped objects to sync to the edge.",
             ),
             "upsync": _upsync(),
         },
-        "What the syncer carries, each way.",
+        "Objects to sync, in each direction.",
     )
     return definition(
         GROUP,
         "SyncerConfig",
         "syncerconfigs",
         {"spec": spec, "status": _syncer_status()},
-        "SyncerConfig tells the syncer of one edge cluster what to carry.",
+        "SyncerConfig configures the syncer of one edge cluster.",
         columns=[column("Heartbeat", ".status.lastSyncerHeartbeatTime", "date"), AGE],
         short_names=("escfg",),
         categories=_CATEGORIES,
@@ -326,23 +330,23 @@ def edge_sync_config() -> Raw:
     )
     spec = struct(
         {
-            "downSyncedResources": listing(carried, "Objects to carry to the edge."),
-            "upSyncedResources": listing(carried, "Objects to carry from the edge."),
+            "downSyncedResources": listing(carried, "Objects to sync to the edge."),
+            "upSyncedResources": listing(carried, "Objects to sync from the edge."),
             "conversions": listing(
                 struct({"upstream": carried, "downstream": carried}),
-                "Objects that are another kind at the edge.",
+                "Objects that have another kind at the edge.",
             ),
         }
     )
     status = struct(
-        {"lastSyncerHeartbeatTime": moment("When the syncer last said it lives.")},
+        {"lastSyncerHeartbeatTime": moment("Time of the syncer's last heartbeat.")},
     )
     return definition(
         GROUP,
         "EdgeSyncConfig",
         "edgesyncconfigs",
         {"spec": spec, "status": status},
-        "EdgeSyncConfig tells a syncer object by object what to carry.",
+        "EdgeSyncConfig configures a syncer object by object.",
         status=False,
         columns=[AGE],
         short_names=("esc",),
@@ -354,8 +358,8 @@ def customizer() -> Raw:
     """Customizer: how objects differ from place to place."""
     replacement = struct(
         {
-            "path": text("JSONPath of what is replaced.", minLength=1),
-            "value": text("What replaces it, as JSON."),
+            "path": text("JSONPath of the value to replace.", minLength=1),
+            "value": text("New value, as JSON."),
         },
         required=("path", "value"),
     )
@@ -366,11 +370,11 @@ def customizer() -> Raw:
         {
             "replacements": listing(
                 replacement,
-                "Replacements, made in order.",
+                "Replacements, applied in order.",
                 **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["path"]},
             )
         },
-        "Customizer says how objects that refer to it are changed on their way to a location.",
+        "Customizer defines how objects that refer to it are customized for each Location.",
         namespaced=True,
         status=False,
         columns=[AGE],
@@ -396,8 +400,8 @@ def _summary(kind: str, plural: str, short_name: str, *, namespaced: bool) -> Ra
         {
             "field": text("Path of the field below status."),
             "sum": {"type": "number", "description": "Sum over destinations."},
-            "min": {"type": "number", "description": "Least at any destination."},
-            "max": {"type": "number", "description": "Most at any destination."},
+            "min": {"type": "number", "description": "Minimum over destinations."},
+            "max": {"type": "number", "description": "Maximum over destinations."},
         },
         required=("field", "max", "min", "sum"),
     )
@@ -415,13 +419,13 @@ def _summary(kind: str, plural: str, short_name: str, *, namespaced: bool) -> Ra
             "cluster": text("Logical cluster of the SyncTarget."),
             "location": text("Name of the Location."),
             "syncTarget": text("Name of the SyncTarget."),
-            "delivered": truth("Whether the present generation was applied there."),
+            "delivered": truth("Whether the current generation was applied there."),
             "healthy": text("True, False or Unknown."),
-            "reason": text("One word for why it is not healthy."),
-            "message": text("A sentence for people."),
-            "reportTime": moment("When its state was last reported."),
+            "reason": text("Reason why it is not healthy, in one CamelCase word."),
+            "message": text("Human-readable message."),
+            "reportTime": moment("Time at which its state was last reported."),
             "lastHeard": moment(
-                "When the edge was last heard of, where that is longer ago than its Lease lasts."
+                "Time of the edge's last heartbeat, where that is longer ago than its Lease lasts."
             ),
         },
         required=("cluster", "location", "syncTarget"),
@@ -433,25 +437,29 @@ def _summary(kind: str, plural: str, short_name: str, *, namespaced: bool) -> Ra
         {
             "placement": text("Name of the EdgePlacement."),
             "object": reference,
-            "destinations": whole("How many destinations there are.", format="int32"),
-            "delivered": whole("Where the present generation was applied.", format="int32"),
-            "reported": whole("How many report a state.", format="int32"),
-            "healthy": whole("How many are healthy.", format="int32"),
-            "unhealthy": whole("How many are not healthy.", format="int32"),
+            "destinations": whole("Number of destinations.", format="int32"),
+            "delivered": whole(
+                "Number of destinations where the current generation was applied.", format="int32"
+            ),
+            "reported": whole("Number of destinations that report a state.", format="int32"),
+            "healthy": whole("Number of destinations that are healthy.", format="int32"),
+            "unhealthy": whole("Number of destinations that are not healthy.", format="int32"),
             "unknown": whole(
-                "How many were not heard of for as long as their Lease lasts. They count as "
-                "nothing else.",
+                "Number of destinations last heard of longer ago than their Lease lasts. They "
+                "are counted nowhere else.",
                 format="int32",
             ),
             "health": text(
-                "How many are healthy, for people; a dash where the kind has no health."
+                "Healthy destinations, of all, for display; a dash where the kind has no health."
             ),
             "numbers": listing(numbers, "Numbers found in the reported states."),
             "conditionCounts": listing(counted, "Conditions found in the reported states."),
-            "newestReportTime": moment("When the newest state was reported."),
-            "oldestReportTime": moment("When the oldest state was reported."),
+            "newestReportTime": moment("Time at which the newest state was reported."),
+            "oldestReportTime": moment("Time at which the oldest state was reported."),
             "details": listing(destination, "Destinations, the unhealthy first."),
-            "detailsOmitted": whole("How many destinations are not in details.", format="int32"),
+            "detailsOmitted": whole(
+                "Number of destinations that are not in details.", format="int32"
+            ),
         },
         "Summary of the states one object has at its destinations.",
         namespaced=namespaced,

@@ -54,7 +54,7 @@ def _path(description: str) -> Raw:
 def _location_grant(group: str, categories: tuple[str, ...]) -> Raw:
     status = struct(
         {
-            "observedGeneration": whole("Generation the rest speaks of.", format="int64"),
+            "observedGeneration": whole("Generation that the status describes.", format="int64"),
             "locations": whole("Number of Locations selected.", format="int32"),
             "workspaces": whole(
                 "Number of workspaces with EdgePlacements that the grant names.", format="int32"
@@ -124,7 +124,7 @@ def _grant_spec() -> Raw:
                 "Locations of this workspace at which objects may be placed: those named and "
                 "those selected.",
             ),
-            "rules": listing(rule, "What may be placed.", minItems=1, maxItems=_MAX_RULES),
+            "rules": listing(rule, "Objects that may be placed.", minItems=1, maxItems=_MAX_RULES),
         },
         "Who may place what at which Locations.",
         required=("locations", "rules", "workspaces"),
@@ -166,7 +166,7 @@ def _kinds(description: str, pattern: str) -> Raw:
 
 
 def _location_consent(group: str, categories: tuple[str, ...]) -> Raw:
-    identified = {"id": text("Confirms the removal when written into the annotation.")}
+    identified = {"id": text("ID that confirms the removal when written into the annotation.")}
     destinations = {
         "workspace": text("Path of the workspace that places."),
         "placements": whole("Number of its EdgePlacements concerned.", format="int32"),
@@ -180,8 +180,8 @@ def _location_consent(group: str, categories: tuple[str, ...]) -> Raw:
     }
     confirmation = struct(
         {
-            "id": text("What was confirmed."),
-            "time": moment("When the confirmation was taken."),
+            "id": text("ID that was confirmed."),
+            "time": moment("When the confirmation was accepted."),
             "action": text("Remove or Open.", enum=["Remove", "Open"]),
             "workspace": text("Path of the workspace whose objects were released."),
             "count": whole("Number of destinations or objects released.", format="int32"),
@@ -200,7 +200,7 @@ def _location_consent(group: str, categories: tuple[str, ...]) -> Raw:
             ),
             "grants": whole("Number of LocationGrants.", format="int32"),
             "enforcingGrants": whole("Number of LocationGrants that enforce.", format="int32"),
-            "held": whole("Number of entries that wait for a confirmation.", format="int32"),
+            "held": whole("Number of entries that wait for confirmation.", format="int32"),
             "opening": struct(
                 identified,
                 "Present while no grant enforces any more and opening is not confirmed.",
@@ -227,7 +227,7 @@ def _location_consent(group: str, categories: tuple[str, ...]) -> Raw:
 
 
 def _entries(fields: dict[str, Raw], description: str) -> Raw:
-    held = {"id": text("Confirms the removal when written into the annotation."), **fields}
+    held = {"id": text("ID that confirms the removal when written into the annotation."), **fields}
     return struct(
         {
             "refused": listing(
@@ -237,7 +237,7 @@ def _entries(fields: dict[str, Raw], description: str) -> Raw:
             "refusedOmitted": whole("Number of entries left out.", format="int32"),
             "held": listing(
                 struct(held, required=("id", "workspace")),
-                "Runs already and stays until its removal is confirmed.",
+                "Placed already, and kept until its removal is confirmed.",
             ),
             "heldOmitted": whole("Number of entries left out.", format="int32"),
         },

@@ -60,8 +60,8 @@ def definitions(group: str, categories: tuple[str, ...]) -> list[Raw]:
             "PlacementGuard",
             "placementguards",
             {"spec": _spec(), "status": _status()},
-            "PlacementGuard says how much may be removed, added or changed by accident, what is "
-            "protected, and when nothing moves.",
+            "PlacementGuard limits how much may be removed, added or changed at once, protects "
+            "objects, and defines when no change starts.",
             columns=[
                 column("Mode", ".spec.mode"),
                 column("Valid", condition_path("Valid")),
@@ -80,8 +80,8 @@ def _spec() -> Raw:
     return struct(
         {
             "mode": text(
-                "Enforce holds and refuses; Observe says what it would have done, and changes "
-                "nothing.",
+                "Enforce holds and refuses changes; Observe reports what Enforce would have done, "
+                "and changes nothing.",
                 enum=list(MODES),
                 default="Enforce",
             ),
@@ -94,18 +94,24 @@ def _spec() -> Raw:
                         "Only EdgePlacements with these labels.", checked=True
                     ),
                 },
-                "EdgePlacements the guard is about; absent means all.",
+                "EdgePlacements that the guard applies to; absent means all.",
             ),
             "budgets": listing(
-                _budget(), "How much may happen; each must hold.", maxItems=_MAX_BUDGETS
+                _budget(), "Limits on changes; all of them apply.", maxItems=_MAX_BUDGETS
             ),
-            "protect": listing(_protection(), "What stays as it is.", maxItems=_MAX_PROTECTED),
-            "freezes": listing(_freeze(), "When nothing moves.", maxItems=_MAX_FREEZES),
+            "protect": listing(
+                _protection(), "Objects that are protected.", maxItems=_MAX_PROTECTED
+            ),
+            "freezes": listing(
+                _freeze(), "Times in which no change starts.", maxItems=_MAX_FREEZES
+            ),
             "bypass": listing(
-                _bypass(), "Who passes, and may loosen or delete the guard.", maxItems=_MAX_BYPASS
+                _bypass(),
+                "Who bypasses the guard, and may loosen or delete it.",
+                maxItems=_MAX_BYPASS,
             ),
         },
-        "What is guarded, and how.",
+        "Limits, protection and freezes of placements.",
     )
 
 
@@ -121,20 +127,22 @@ def _budget() -> Raw:
                 "a placement no longer selects, destinations whose content changes at once.",
                 enum=list(MEASURES),
             ),
-            "max": whole("So many may.", minimum=0, maximum=1_000_000, format="int32"),
+            "max": whole(
+                "Maximum number of changes.", minimum=0, maximum=1_000_000, format="int32"
+            ),
             "percent": whole(
-                "This share may. Exceeded is what is above both.",
+                "Maximum share, in percent. With both limits the higher applies.",
                 minimum=0,
                 maximum=100,
                 format="int32",
             ),
             "window": _duration(
-                "Within this time, 1s to 168h, in which a destination counts once; absent means "
-                "in one decision."
+                "Time over which changes are counted, 1s to 168h; a destination counts once. "
+                "Absent means one decision."
             ),
             "action": text(
-                "Warn tells. Confirm asks for a person. Deny refuses the request; what came "
-                "without one is held as with Confirm.",
+                "Warn returns a warning. Confirm holds the change until a person confirms it. Deny "
+                "refuses the request; a change without a request is held as with Confirm.",
                 enum=list(ACTIONS),
                 default="Confirm",
             ),
@@ -149,17 +157,19 @@ def _protection() -> Raw:
         {
             "kind": text("Kind of the objects.", enum=list(PROTECTED)),
             "names": listing(
-                text(maxLength=253, pattern=_OBJECT_NAME), "By name.", maxItems=_MAX_NAMES
+                text(maxLength=253, pattern=_OBJECT_NAME),
+                "Names of the objects.",
+                maxItems=_MAX_NAMES,
             ),
-            "selector": label_selector("By their labels.", checked=True),
+            "selector": label_selector("Selects objects by their labels.", checked=True),
             "against": listing(
                 text(enum=list(AGAINST)),
-                "Delete; Deselect by a placement; Relabel so that a placement loses it.",
+                "Delete; Deselect by a placement; Relabel so that it is no longer selected.",
                 minItems=1,
                 maxItems=len(AGAINST),
             ),
         },
-        "Objects whose loss asks for a person, however small.",
+        "Objects whose loss needs a confirmation, however small.",
         required=("against", "kind"),
         anyOf=[{"required": ["names"]}, {"required": ["selector"]}],
     )
@@ -168,11 +178,15 @@ def _protection() -> Raw:
 def _freeze() -> Raw:
     return struct(
         {
-            "name": text("Named in messages.", maxLength=63, pattern=_OBJECT_NAME),
-            "schedule": text(
-                "When it begins: cron, in local wall time.", maxLength=256, pattern=_SCHEDULE
+            "name": text(
+                "Name of the freeze, used in messages.", maxLength=63, pattern=_OBJECT_NAME
             ),
-            "duration": _duration("How long it lasts, such as 60h."),
+            "schedule": text(
+                "Start of the freeze: a cron schedule in local wall time.",
+                maxLength=256,
+                pattern=_SCHEDULE,
+            ),
+            "duration": _duration("Duration of the freeze, such as 60h."),
             "timeZone": text(
                 "An IANA name, or label:KEY for the time zone that each Location has in that "
                 "label. UTC where there is none.",
@@ -180,13 +194,16 @@ def _freeze() -> Raw:
                 pattern=_ZONE,
             ),
             "locations": label_selector(
-                "Locations where it freezes; absent means all.", checked=True
+                "Locations that are frozen; absent means all.", checked=True
             ),
             "stops": listing(
-                text(enum=list(STOPS)), "What does not begin.", minItems=1, maxItems=len(STOPS)
+                text(enum=list(STOPS)),
+                "Changes that do not start.",
+                minItems=1,
+                maxItems=len(STOPS),
             ),
         },
-        "A time in which nothing new begins.",
+        "A time in which no change starts.",
         required=("duration", "name", "schedule", "stops"),
     )
 
@@ -206,18 +223,20 @@ def _status() -> Raw:
     held = struct(
         {
             "placement": text("Workspace and name of the EdgePlacement."),
-            "name": text("Confirms it when written into the annotation edge.kcp.io/confirm."),
-            "removed": whole("Number of destinations, or objects, that wait.", format="int32"),
-            "added": whole("Number of destinations that were added meanwhile.", format="int32"),
-            "since": moment("Since when."),
-            "why": text("A sentence for people."),
+            "name": text(
+                "ID that confirms the change when written into the annotation edge.kcp.io/confirm."
+            ),
+            "removed": whole("Number of destinations or objects held.", format="int32"),
+            "added": whole("Number of destinations added since the hold began.", format="int32"),
+            "since": moment("When the hold began."),
+            "why": text("Human-readable message."),
         },
         required=("name", "placement"),
     )
     return struct(
         {
-            "observedGeneration": whole("Generation the rest speaks of.", format="int64"),
-            "held": listing(held, "What waits for a person."),
+            "observedGeneration": whole("Generation that the status describes.", format="int64"),
+            "held": listing(held, "Changes that wait for confirmation."),
             "heldOmitted": whole("Number of entries left out.", format="int32"),
             "conditions": conditions(severity=False),
         },
@@ -235,16 +254,18 @@ def removals() -> Raw:
             "objectCharges": listing(_charge("objects"), f"Objects {within}"),
             "heldObjects": _hold("objects"),
         },
-        "What guards have let go, and what they hold.",
+        "Removals that guards admitted, and removals that they hold.",
     )
 
 
 def _charge(what: str) -> Raw:
     return struct(
         {
-            "time": moment("When they were let go."),
-            what: text("Which, eight bytes each, in base64."),
-            "by": text("Who let them go beyond the budget: Confirm or Bypass; absent within it."),
+            "time": moment("When the removal was admitted."),
+            what: text(f"{what.capitalize()}, as eight-byte keys in base64."),
+            "by": text(
+                "What admitted the removal beyond the budget: Confirm or Bypass; absent within it."
+            ),
         },
         required=(what, "time"),
     )
@@ -253,14 +274,18 @@ def _charge(what: str) -> Raw:
 def _hold(what: str) -> Raw:
     return struct(
         {
-            "name": text("Confirms it when written into the annotation edge.kcp.io/confirm."),
-            "removed": whole(f"Number of {what} that wait.", format="int32"),
-            "limit": whole(f"Number of {what} that would go unasked.", format="int32"),
-            "of": whole(f"Number of {what} there were when it began.", format="int32"),
-            "since": moment("Since when."),
-            "why": text("A sentence for people."),
-            "guards": listing(text(), "PlacementGuards that ask; none for the built-in floor."),
+            "name": text(
+                "ID that confirms the change when written into the annotation edge.kcp.io/confirm."
+            ),
+            "removed": whole(f"Number of {what} held.", format="int32"),
+            "limit": whole(
+                f"Number of {what} that may be removed without confirmation.", format="int32"
+            ),
+            "of": whole(f"Number of {what} when the hold began.", format="int32"),
+            "since": moment("When the hold began."),
+            "why": text("Human-readable message."),
+            "guards": listing(text(), "PlacementGuards that hold it; none for the built-in floor."),
         },
-        f"Removal of {what} that waits for a person.",
+        f"Removal of {what} that waits for confirmation.",
         required=("limit", "name", "removed", "since", "why"),
     )

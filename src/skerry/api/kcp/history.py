@@ -36,6 +36,8 @@ CHANGES: Final[tuple[Change, ...]] = get_args(Change)
 
 # Destinations that one record may name.
 MAX_NAMED: Final = 500
+# Slots are given one after another and never again: no placement comes near this.
+MAX_SLOT: Final = (1 << 31) - 1
 # Causes that a record names; the others are counted.
 MAX_CAUSES: Final = 20
 # Characters of what a record keeps compressed: well below what stores take as one object.
@@ -102,14 +104,14 @@ def _decided() -> dict[str, Raw]:
             {
                 "name": text("Name of the EdgePlacement.", maxLength=_MAX_NAME),
                 "uid": text("UID of the EdgePlacement.", maxLength=64),
-                "generation": whole("Generation that was decided about.", format="int64"),
+                "generation": whole("Generation that the decision is about.", format="int64"),
             },
             "The EdgePlacement in the workspace of the record.",
             required=("name", "uid"),
         ),
-        "change": text("What became of the destinations.", enum=list(CHANGES)),
-        "from": whole("Revision that the destinations had before.", format="int64"),
-        "to": whole("Revision that the destinations have from here on.", format="int64"),
+        "change": text("What happened to the destinations.", enum=list(CHANGES)),
+        "from": whole("Revision that the destinations had before.", format="int64", minimum=0),
+        "to": whole("Revision that the destinations have from here on.", format="int64", minimum=0),
         "object": _object(),
         "destinations": _destinations(),
     }
@@ -119,21 +121,21 @@ def _caused() -> dict[str, Raw]:
     return {
         "reason": struct(
             {
-                "code": text("One word for why.", maxLength=64),
-                "text": text("A sentence for people.", maxLength=_MAX_TEXT),
+                "code": text("Reason, in one CamelCase word.", maxLength=64),
+                "text": text("Human-readable message.", maxLength=_MAX_TEXT),
             },
             "Why, as the controller found it then.",
             required=("code",),
         ),
         "cause": _cause("The change that led to the decision; of several the newest."),
         "otherCauses": listing(_cause(), "Further causes.", maxItems=MAX_CAUSES - 1),
-        "causeCount": whole("How many causes there were, if more than are listed.", format="int32"),
+        "causeCount": whole("Number of causes, if more than are listed.", format="int32"),
         "by": struct(
             {
                 "controller": text("Name of the controller.", maxLength=64),
-                "version": text("Its version.", maxLength=64),
+                "version": text("Version of the controller.", maxLength=64),
             },
-            "Who decided.",
+            "Controller that decided.",
             required=("controller",),
         ),
     }
@@ -144,7 +146,7 @@ def _chained() -> dict[str, Raw]:
         "page": struct(
             {
                 "number": whole("Number of this record, from 1.", format="int32", minimum=1),
-                "of": whole("How many there are.", format="int32", minimum=1),
+                "of": whole("Number of records.", format="int32", minimum=1),
             },
             "Present where one decision takes several records.",
             required=("number", "of"),
@@ -180,10 +182,10 @@ def _object() -> Raw:
             "resource": text("Resource, in lower-case plural.", maxLength=_MAX_NAME),
             "namespace": text("Namespace of the object.", maxLength=_MAX_NAME),
             "name": text("Name of the object.", maxLength=_MAX_NAME),
-            "from": text("Digest of what was sent before.", maxLength=64),
-            "to": text("Digest of what is sent from here on.", maxLength=64),
+            "from": text("Digest of the content that was sent before.", maxLength=64),
+            "to": text("Digest of the content that is sent from here on.", maxLength=64),
         },
-        "The object it is about, where it is about one.",
+        "Object that the decision is about, if it is about one.",
         required=("name", "resource"),
     )
 
@@ -191,7 +193,12 @@ def _object() -> Raw:
 def _destinations() -> Raw:
     named = struct(
         {
-            "slot": whole("Number of the destination in the placement.", format="int64"),
+            "slot": whole(
+                "Number of the destination in the placement.",
+                format="int64",
+                minimum=0,
+                maximum=MAX_SLOT,
+            ),
             "cluster": text("Logical cluster of Location and SyncTarget.", maxLength=_MAX_NAME),
             "location": text("Name of the Location.", maxLength=_MAX_NAME),
             "syncTarget": text("Name of the SyncTarget.", maxLength=_MAX_NAME),
@@ -202,18 +209,20 @@ def _destinations() -> Raw:
     packed = {"maxLength": MAX_PACKED, "pattern": _BASE64}
     return struct(
         {
-            "count": whole("How many.", format="int32", minimum=0),
-            "all": truth("All that there were."),
+            "count": whole("Number of destinations.", format="int32", minimum=0),
+            "all": truth("Whether these were all destinations."),
             "slots": text("Compressed bitmap of their slots, where they have some.", **packed),
             "keys": text("Compressed digests of those without slots.", **packed),
-            "named": listing(named, "Them one by one, if they are few.", maxItems=MAX_NAMED),
+            "named": listing(
+                named, "Destinations one by one, if they are few.", maxItems=MAX_NAMED
+            ),
             "state": text(
                 "Of a Checkpoint all destinations, of a Joined the newcomers if they are many, "
                 "each with its slot and revision: a JSON list, compressed by zlib, in base64.",
                 **packed,
             ),
         },
-        "The destinations it is about.",
+        "Destinations that the decision is about.",
         required=("count",),
     )
 
@@ -225,8 +234,10 @@ def _cause(description: str = "") -> Raw:
             "name": text("Name of the object that changed.", maxLength=_MAX_NAME),
             "namespace": text("Namespace of the object that changed.", maxLength=_MAX_NAME),
             "cluster": text("Logical cluster of the object that changed.", maxLength=_MAX_NAME),
-            "resourceVersion": text("Its version after the change.", maxLength=64),
-            "change": text("What changed about it, for people.", maxLength=_MAX_TEXT),
+            "resourceVersion": text(
+                "Resource version of the object after the change.", maxLength=64
+            ),
+            "change": text("Human-readable description of the change.", maxLength=_MAX_TEXT),
             "user": text(
                 "Who changed it, as the hub's admission recorded; absent where it did not.",
                 maxLength=_MAX_TEXT,

@@ -55,7 +55,7 @@ def _status_query(group: str, categories: tuple[str, ...]) -> Raw:
         "statusqueries",
         {"spec": _spec(), "status": _status()},
         "StatusQuery is a question about the states that edges report of the objects placed from "
-        "its workspace; in the provider workspace, of all. The answer in its status is kept up.",
+        "its workspace; in the provider workspace, of all. Its status has the current answer.",
         columns=[
             column("Matched", ".status.matched", "integer"),
             column("Groups", ".status.groups", "integer"),
@@ -108,11 +108,11 @@ def _spec() -> Raw:
             ),
             "groupBy": listing(
                 value,
-                "What rows are grouped by; absent means one group.",
+                "Columns by which rows are grouped; absent means one group.",
                 maxItems=MAX_GROUP_COLUMNS,
             ),
             "aggregates": listing(
-                _aggregate(), "What each group comes to.", minItems=1, maxItems=MAX_COLUMNS
+                _aggregate(), "Aggregates of each group.", minItems=1, maxItems=MAX_COLUMNS
             ),
             "select": listing(
                 value, "Columns of a result with one row for each row.", maxItems=MAX_COLUMNS
@@ -135,13 +135,13 @@ def _spec() -> Raw:
                 pattern=_DURATION,
             ),
             "ttlSeconds": whole(
-                "The query is deleted so many seconds after its creation; absent means never.",
+                "Seconds after its creation at which the query is deleted; absent means never.",
                 format="int32",
                 minimum=1,
                 maximum=_MAX_TTL_SECONDS,
             ),
         },
-        "The question.",
+        "The query.",
         required=("from",),
     )
 
@@ -169,7 +169,7 @@ def _from() -> Raw:
             "names": _named("Names of the objects; absent means all."),
             "placements": _named("EdgePlacements by which they are placed; absent means all."),
         },
-        "Which rows there are.",
+        "Rows that the query reads.",
     )
 
 
@@ -177,17 +177,19 @@ def _aggregate() -> Raw:
     return struct(
         {
             "name": _column_name("Name of the column."),
-            "function": text("What is computed.", enum=list(FUNCTIONS)),
+            "function": text("Function to compute.", enum=list(FUNCTIONS)),
             "of": _expression("CEL expression of the value; not for Count."),
             "percentile": {
                 "type": "number",
-                "description": "Which percentile, between 0 and 100.",
+                "description": "Percentile to compute, between 0 and 100.",
                 "minimum": 0,
                 "exclusiveMinimum": True,
                 "maximum": 100,
                 "exclusiveMaximum": True,
             },
-            "k": whole("How many Top shows.", format="int32", minimum=1, maximum=MAX_TOP),
+            "k": whole(
+                "Number of values that Top shows.", format="int32", minimum=1, maximum=MAX_TOP
+            ),
             "show": _expression("CEL expression of what Top shows beside each value."),
         },
         required=("function", "name"),
@@ -217,7 +219,7 @@ def _status() -> Raw:
             "location": text("Location of the row."),
             "object": text("Object of the row."),
             "column": text("Column whose expression failed; filter or a name."),
-            "message": text("What the expression failed with."),
+            "message": text("Error of the expression."),
         }
     )
     sources = struct(
@@ -233,31 +235,31 @@ def _status() -> Raw:
             "rows": whole("Rows of which an expression failed.", **count),
             "excluded": whole("Of those, how many are in no group because of it.", **count),
             "groups": whole("Groups that are left out because having failed.", **count),
-            "samples": listing(sample, "The first of them."),
+            "samples": listing(sample, "The first errors."),
         }
     )
     as_of = struct(
         {
             "resourceVersion": text("Revision of the hub that was read when this was written."),
-            "newestReport": moment("When the newest state was reported."),
-            "oldestReport": moment("When the oldest state was reported."),
+            "newestReport": moment("Time at which the newest state was reported."),
+            "oldestReport": moment("Time at which the oldest state was reported."),
         }
     )
     return struct(
         {
-            "observedGeneration": whole("Generation the rest speaks of.", **count),
+            "observedGeneration": whole("Generation that the status describes.", **count),
             "columns": listing(shown, "Columns of the rows."),
             "rows": listing(
                 struct({"values": listing(_any("A value, or null."), "One value for each column.")})
             ),
-            "matched": whole("Rows that count.", **count),
-            "filtered": whole("Rows that the filter leaves out.", **count),
+            "matched": whole("Number of rows that match.", **count),
+            "filtered": whole("Number of rows that the filter leaves out.", **count),
             "groups": whole("Number of groups before having and limit.", **count),
-            "rowsOmitted": whole("Rows of the result that are not shown.", **count),
+            "rowsOmitted": whole("Number of rows of the result that are not shown.", **count),
             "sources": sources,
             "errors": errors,
             "asOf": as_of,
             "conditions": conditions(severity=False),
         },
-        "The answer.",
+        "Most recent answer.",
     )

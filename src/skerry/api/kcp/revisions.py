@@ -61,14 +61,14 @@ def _placement_revision(group: str, categories: tuple[str, ...]) -> Raw:
                 enum=list(VERDICTS),
             )
         },
-        "What became of the revision, written by the edge scheduler.",
+        "State of the revision, written by the edge scheduler.",
     )
     return definition(
         group,
         "PlacementRevision",
         "placementrevisions",
         {"spec": _revision_spec(), "status": status},
-        "PlacementRevision says what an EdgePlacement sends at one revision: each object by the "
+        "PlacementRevision lists what an EdgePlacement sends at one revision: each object by the "
         "digest of its content. It is never changed.",
         columns=[
             column("Placement", ".spec.placement"),
@@ -94,7 +94,7 @@ def _inputs() -> Raw:
     )
     return struct(
         {
-            "what": text("Digest of what the placement selects by.", **_DIGEST),
+            "what": text("Digest of the placement's selection.", **_DIGEST),
             "customizers": listing(
                 customizer,
                 "Customizers that the objects refer to.",
@@ -102,7 +102,7 @@ def _inputs() -> Raw:
                 **_ATOMIC,
             ),
         },
-        "What else decides about copies.",
+        "Other inputs of the copies.",
         required=("what",),
     )
 
@@ -112,9 +112,13 @@ def _item() -> Raw:
         {
             **_identity(),
             "digest": text("Name of the RevisionContent.", **_DIGEST),
-            "resourceVersion": text("Of the source, when it was read.", maxLength=64),
+            "resourceVersion": text(
+                "Resource version of the source when it was read.", maxLength=64
+            ),
             "bytes": whole("Size of the content.", format="int64", minimum=0),
-            "generation": whole("Of the source, where it counts them.", format="int64", minimum=0),
+            "generation": whole(
+                "Generation of the source, if it has one.", format="int64", minimum=0
+            ),
             "storageVersion": text(
                 "Of a CustomResourceDefinition: the version that objects are stored at.",
                 maxLength=64,
@@ -130,7 +134,7 @@ def _revision_spec() -> Raw:
         {
             "item": struct(_identity(), "The object that changed.", required=("name", "resource")),
             "resourceVersion": text(
-                "Of the change; absent where the object is gone.", maxLength=64
+                "Resource version of the change; absent where the object was deleted.", maxLength=64
             ),
             "manager": text("Field manager of the last change.", maxLength=128),
             "user": text("Who made the change, where the hub recorded it.", maxLength=_NAME),
@@ -139,8 +143,8 @@ def _revision_spec() -> Raw:
     )
     page = struct(
         {
-            "number": whole("Which page this is.", format="int32", minimum=1),
-            "of": whole("How many there are.", format="int32", minimum=1),
+            "number": whole("Number of this page, from 1.", format="int32", minimum=1),
+            "of": whole("Number of pages.", format="int32", minimum=1),
         },
         "A revision with many objects has several PlacementRevisions, of one number and digest.",
         required=("number", "of"),
@@ -149,17 +153,19 @@ def _revision_spec() -> Raw:
         {
             "placement": text("Name of the EdgePlacement.", minLength=1, maxLength=_NAME),
             "number": whole("Number of the revision.", format="int64", minimum=1),
-            "digest": text("Of all objects and inputs; equal ones are one revision.", **_DIGEST),
-            "items": listing(_item(), "The objects.", maxItems=MAX_ITEMS, **_ATOMIC),
+            "digest": text(
+                "Digest of all objects and inputs; equal digests are one revision.", **_DIGEST
+            ),
+            "items": listing(_item(), "Objects of the revision.", maxItems=MAX_ITEMS, **_ATOMIC),
             "inputs": _inputs(),
             "page": page,
             "causes": listing(
                 cause,
-                "What is different from the revision before; the first few.",
+                "Differences from the revision before; the first few.",
                 maxItems=MAX_CAUSES,
                 **_ATOMIC,
             ),
-            "causesOmitted": whole("How many more there are.", format="int32", minimum=0),
+            "causesOmitted": whole("Number of causes left out.", format="int32", minimum=0),
         },
         "The revision.",
         required=("digest", "inputs", "items", "number", "page", "placement"),

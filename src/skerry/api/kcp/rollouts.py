@@ -96,14 +96,14 @@ def _waves() -> Raw:
                 "Labels of Locations over whose values the wave is spread.",
                 maxItems=_MAX_KEYS,
             ),
-            "soak": _duration("How long everything must stay good when the wave is full.", "0s"),
-            "approval": truth("Whether a person approves before the next wave.", default=False),
+            "soak": _duration("How long everything must stay Good once the wave is full.", "0s"),
+            "approval": truth("Whether the next wave needs an approval.", default=False),
         },
         required=("name",),
     )
     return listing(
         wave,
-        "Cumulative: each wave adds to those before. All other destinations are a last wave.",
+        "Cumulative: each wave adds to those before. All other destinations form a last wave.",
         maxItems=MAX_WAVES,
         **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
@@ -113,16 +113,18 @@ def _judge() -> Raw:
     check = struct(
         {
             "query": text("Name of a StatusQuery of the workspace.", maxLength=253, minLength=1),
-            "holds": _expression("CEL over `rows`, the rows of the query; must be true."),
+            "holds": _expression(
+                "CEL expression over `rows`, the rows of the query; must be true."
+            ),
         },
         required=("holds", "query"),
     )
     return struct(
         {
-            "minReady": _duration("How long a destination is well before it is Good.", "30s"),
+            "minReady": _duration("How long a destination is healthy before it is Good.", "30s"),
             "deadline": _duration(
-                "When a destination that is not Good is Bad, counted from its assignment and only "
-                "while its edge is heard of.",
+                "Time after which a destination that is not Good is Bad, counted from its "
+                "assignment and only while its edge is heard of.",
                 "15m",
             ),
             "failures": struct(
@@ -133,10 +135,13 @@ def _judge() -> Raw:
                 "The rollout fails when more are Bad than both allow.",
             ),
             "evidence": whole(
-                "How many must be Good before a wave passes.", format="int32", minimum=1, default=1
+                "Number of destinations that must be Good before a wave passes.",
+                format="int32",
+                minimum=1,
+                default=1,
             ),
             "failWhen": _expression(
-                "CEL over `reports` of one destination; true means that it is Bad."
+                "CEL expression over `reports` of one destination; true means that it is Bad."
             ),
             "checks": listing(check, "Queries that must hold.", maxItems=_MAX_CHECKS),
             "external": listing(
@@ -145,13 +150,13 @@ def _judge() -> Raw:
                 maxItems=_MAX_CHECKS,
             ),
         },
-        "What is good.",
+        "How destinations are judged.",
         default={},
     )
 
 
 def _pacing(description: str, default: int) -> Raw:
-    return struct({"concurrency": _portion("How many at once.", default)}, description, default={})
+    return struct({"concurrency": _portion("Maximum at once.", default)}, description, default={})
 
 
 def _settle() -> Raw:
@@ -159,13 +164,13 @@ def _settle() -> Raw:
     return struct(
         {
             "mode": text(
-                "Quiet makes a revision when changes have stopped; Manual when the "
+                "Quiet creates a revision when changes have stopped; Manual when the "
                 "annotation edge.kcp.io/cut is set to another name.",
                 enum=list(SETTLE_MODES),
                 default="Quiet",
             ),
-            "quiet": _duration("How long nothing changed.", "10s"),
-            "longest": _duration("After how long of changes all the same.", "2m"),
+            "quiet": _duration("How long nothing must have changed.", "10s"),
+            "longest": _duration("Maximum time that ongoing changes delay a revision.", "2m"),
         },
         "When changes become a revision.",
         default={},
@@ -176,7 +181,7 @@ def _offline() -> Raw:
     """What becomes of silent edges."""
     return struct(
         {
-            "after": _duration("How long an edge is silent before it is Absent.", "5m"),
+            "after": _duration("How long an edge is not heard of before it is Absent.", "5m"),
             "policy": text(
                 "Defer assigns when the edge is back; Assign does not wait for that; Wait "
                 "holds the wave.",
@@ -184,24 +189,24 @@ def _offline() -> Raw:
                 default="Defer",
             ),
         },
-        "What becomes of edges that are not heard of.",
+        "How edges that are not heard of are treated.",
         default={},
     )
 
 
 def _pace() -> Raw:
-    """How fast a wave goes."""
+    """Pace of a wave."""
     return struct(
         {
-            "concurrency": _portion("Destinations in flight.", "10%"),
-            "maxUnavailable": _portion("Destinations that may be unwell.", "10%"),
+            "concurrency": _portion("Maximum destinations in flight.", "10%"),
+            "maxUnavailable": _portion("Maximum destinations that may be unhealthy.", "10%"),
             "per": listing(
                 text(maxLength=317, pattern=LABEL_KEY),
-                "Labels of Locations; both limits hold for each value of them too.",
+                "Labels of Locations; both limits also apply to each of their values.",
                 maxItems=_MAX_KEYS,
             ),
         },
-        "How fast a wave goes.",
+        "Pace of a wave.",
         default={},
     )
 
@@ -214,31 +219,29 @@ def _rollout_spec() -> Raw:
             "pace": _pace(),
             "judge": _judge(),
             "offline": _offline(),
-            "joining": _pacing("Destinations that are new, at the stable revision.", 50),
-            "leaving": _pacing(
-                "Destinations that nobody wants any more: how many may be on their way out.", 50
-            ),
+            "joining": _pacing("Pace of new destinations, which get the stable revision.", 50),
+            "leaving": _pacing("Pace of destinations that are no longer selected.", 50),
             "onFailure": text(
-                "What happens when the rollout fails.",
+                "Action taken when the rollout fails.",
                 enum=list(FAILURE_POLICIES),
                 default="Rollback",
             ),
             "supersede": text(
-                "Whether a newer revision takes the place of one under way, or waits.",
+                "Whether a newer revision replaces one in progress, or waits.",
                 enum=list(SUPERSEDE_POLICIES),
                 default="Replace",
             ),
-            "paused": truth("Nothing new is assigned; verdicts go on.", default=False),
+            "paused": truth("Whether assignment is paused; verdicts continue.", default=False),
             "force": struct(
                 {
                     "revision": whole("Number of a revision.", format="int32", minimum=1),
-                    "reason": text("Why, for those who ask later.", maxLength=1024, minLength=1),
+                    "reason": text("Why, for the record.", maxLength=1024, minLength=1),
                 },
-                "Every destination gets this revision now, past every gate.",
+                "Revision that every destination gets now, bypassing every gate.",
                 required=("reason", "revision"),
             ),
         },
-        "How a change reaches the destinations.",
+        "How changes are rolled out to the destinations.",
     )
 
 
@@ -250,29 +253,29 @@ def _verdicts() -> Raw:
     """What the summarizer thinks of slots."""
     return struct(
         {
-            "attempt": whole("Attempt they are about."),
+            "attempt": whole("Attempt that the verdicts are for."),
             "good": _bitmap("Good at the target."),
             "bad": _bitmap("Bad at the target."),
-            "excused": _bitmap("Bad at the target, and unwell before."),
-            "settled": _bitmap("Whose mailbox has what their slice says."),
-            "delivered": _bitmap("Whose edge has applied the target."),
-            "joined": _bitmap("Newcomers that are well at the stable revision."),
-            "unfit": _bitmap("Newcomers that are not."),
-            "left": _bitmap("Of those that leave, the ones whose mailbox has nothing any more."),
-            "absent": _bitmap("Not heard of."),
-            "unavailable": _bitmap("Not well now, whatever the revision."),
-            "errors": whole("Expressions that failed.", format="int32"),
+            "excused": _bitmap("Bad at the target, and unhealthy before."),
+            "settled": _bitmap("Destinations whose mailbox matches their slice."),
+            "delivered": _bitmap("Destinations whose edge has applied the target."),
+            "joined": _bitmap("New destinations that are healthy at the stable revision."),
+            "unfit": _bitmap("New destinations that are not."),
+            "left": _bitmap("Departing destinations with nothing left in their mailbox."),
+            "absent": _bitmap("Destinations that are not heard of."),
+            "unavailable": _bitmap("Unhealthy now, whatever the revision."),
+            "errors": whole("Number of expressions that failed.", format="int32"),
             "failures": listing(
                 struct(
                     {
                         "slot": whole("Slot of the destination.", format="int32"),
                         "location": text("Name of its Location."),
-                        "reason": text("One word for why."),
-                        "message": text("A sentence for people."),
+                        "reason": text("Reason, in one CamelCase word."),
+                        "message": text("Human-readable message."),
                     },
                     required=("reason", "slot"),
                 ),
-                "The first that are Bad.",
+                "The first destinations that are Bad.",
             ),
         },
         "Written by the summarizer.",
@@ -284,10 +287,10 @@ def _failure() -> Raw:
     return struct(
         {
             "revision": whole("Revision that failed.", format="int32"),
-            "reason": text("One word for why."),
-            "slots": listing(whole(format="int32"), "The first that are Bad."),
-            "message": text("A sentence for people."),
-            "undo": text("The wish to go back that it was rolled out for, if it was one."),
+            "reason": text("Reason, in one CamelCase word."),
+            "slots": listing(whole(format="int32"), "The first destinations that are Bad."),
+            "message": text("Human-readable message."),
+            "undo": text("Request to go back that it was rolled out for, if there was one."),
         },
         "The last failure.",
         required=("reason", "revision"),
@@ -295,20 +298,22 @@ def _failure() -> Raw:
 
 
 def _wave_status() -> Raw:
-    """The wave under way."""
+    """The wave in progress."""
     return struct(
         {
             "name": text("Name of the wave; empty for the last one."),
-            "number": whole("Its number, from 1.", format="int32"),
-            "opened": moment("When it opened."),
-            "quietSince": moment("Since when it is full and good."),
+            "number": whole("Number of the wave, from 1.", format="int32"),
+            "opened": moment("When the wave opened."),
+            "quietSince": moment("Since when the wave is full and Good."),
             "soakedSeconds": whole(
-                "How much of its soak is proven, whatever becomes of clocks.", format="int32"
+                "Proven part of the soak, which does not depend on clocks.", format="int32"
             ),
-            "slots": _bitmap("Everybody in the waves up to this one."),
-            "badSeen": whole("How many were Bad when it was quiet.", format="int32"),
+            "slots": _bitmap("Destinations in the waves up to this one."),
+            "badSeen": whole(
+                "Number of destinations that were Bad when it was quiet.", format="int32"
+            ),
         },
-        "The wave under way.",
+        "The wave in progress.",
     )
 
 
@@ -316,25 +321,32 @@ def _rollout_status() -> Raw:
     count = whole(format="int32")
     names = ("destinations", "target", "good", "bad", "excused", "waiting", "absent", "unavailable")
     batch = struct(
-        {"since": moment("From when the deadline counts."), "slots": _bitmap("Which.")},
+        {
+            "since": moment("When the deadline starts to count."),
+            "slots": _bitmap("Destinations of the batch."),
+        },
         required=("since", "slots"),
     )
     return struct(
         {
-            "observedGeneration": whole("Generation that the rest speaks of.", format="int64"),
-            "phase": text("Where the rollout stands.", enum=list(get_args(Phase))),
-            "attempt": whole("Counts the turns: targets that started, and returns."),
+            "observedGeneration": whole("Generation that the status describes.", format="int64"),
+            "phase": text("Phase of the rollout.", enum=list(get_args(Phase))),
+            "attempt": whole("Number of turns: targets that started, and returns."),
             "target": whole("Number of the revision that is rolled out.", format="int32"),
             "digest": text("Digest of that revision."),
-            "stable": whole("Number of the last revision that is good.", format="int32"),
+            "stable": whole("Number of the last revision that is Good.", format="int32"),
             "wave": _wave_status(),
             "counts": struct(dict.fromkeys(names, count), "Destinations by verdict."),
-            "progress": text("Destinations at the target of all, for people."),
-            "inFlight": listing(batch, "Destinations that are not judged yet."),
-            "unwellBefore": _bitmap("Destinations that were unwell when they were assigned."),
-            "joining": _bitmap("Newcomers at the stable revision that are not judged yet."),
-            "unproven": truth("Whether nobody is known to be well at the first revision yet."),
-            "departing": _bitmap("Those that nobody wants any more, until nothing is left there."),
+            "progress": text("Destinations at the target, of all, for display."),
+            "inFlight": listing(batch, "Destinations without a verdict."),
+            "unwellBefore": _bitmap("Destinations that were unhealthy when they were assigned."),
+            "joining": _bitmap("New destinations at the stable revision without a verdict."),
+            "unproven": truth(
+                "Whether no destination is known to be healthy at the first revision yet."
+            ),
+            "departing": _bitmap(
+                "Destinations that are no longer selected, until nothing is left there."
+            ),
             "verdicts": _verdicts(),
             "failure": _failure(),
             # Others write theirs beside ours.
@@ -354,8 +366,8 @@ def _rollout(group: str, categories: tuple[str, ...]) -> Raw:
         "Rollout",
         "rollouts",
         {"spec": _rollout_spec(), "status": _rollout_status()},
-        "Rollout brings changes of the EdgePlacement of the same name to its destinations in "
-        "waves, judges them, and takes them back when they are bad.",
+        "Rollout sends changes of the EdgePlacement of the same name to its destinations in "
+        "waves, judges them, and rolls them back when they fail.",
         columns=[
             column("Phase", ".status.phase"),
             column("Target", ".status.target", "integer"),
@@ -382,9 +394,9 @@ def _rollout_approval(group: str, categories: tuple[str, ...]) -> Raw:
             "revision": whole("Number of the revision.", format="int32", minimum=1),
             "digest": text("Digest of the revision: the approval is for this content."),
             "wave": text("Name of the wave that has passed.", minLength=1),
-            "asked": text("What is asked, in a sentence."),
+            "asked": text("Human-readable question."),
         },
-        "What is asked.",
+        "Request for an approval.",
         required=("digest", "revision", "rollout", "wave"),
         **{
             "x-kubernetes-validations": [
@@ -395,11 +407,11 @@ def _rollout_approval(group: str, categories: tuple[str, ...]) -> Raw:
     status = struct(
         {
             "approved": truth("Whether it is approved."),
-            "by": text("Who approved, as they say themselves; the audit log knows better."),
-            "time": moment("When."),
-            "message": text("Why, for those who ask later.", maxLength=1024),
+            "by": text("Who approved, as they state it; the audit log has the authenticated user."),
+            "time": moment("When it was approved."),
+            "message": text("Why, for the record.", maxLength=1024),
         },
-        "The answer. Whoever may write this subresource may approve.",
+        "Answer to the request. Whoever may write this subresource may approve.",
     )
     return definition(
         group,

@@ -50,20 +50,22 @@ def workspace() -> Raw:
     """Workspace: a child of a workspace."""
     spec = struct(
         {
-            "URL": text("Where the workspace is reached; set by the server."),
-            "cluster": text("Name of the logical cluster behind it; set by the server."),
+            "URL": text("URL of the workspace; set by the server."),
+            "cluster": text("Name of the workspace's logical cluster; set by the server."),
             "location": struct(
-                {"selector": label_selector("Shards it may be on.")},
+                {"selector": label_selector("Shards that the workspace may be on.")},
                 "Where the workspace may be placed.",
             ),
-            "type": _type_reference("What the workspace is for; cannot be changed."),
+            "type": _type_reference("Type of the workspace; cannot be changed."),
         }
     )
     status = struct(
         {
             "conditions": conditions(),
-            "initializers": _initializers("What must still happen before it is ready."),
-            "phase": text("How far it is.", enum=list(_PHASES), default="Scheduling"),
+            "initializers": _initializers(
+                "Initializers that must still complete before it is ready."
+            ),
+            "phase": text("Phase of the workspace.", enum=list(_PHASES), default="Scheduling"),
         }
     )
     return definition(
@@ -91,7 +93,7 @@ def cluster_workspace() -> Raw:
         "ClusterWorkspace",
         "clusterworkspaces",
         {"spec": anything(), "status": anything()},
-        "ClusterWorkspace is what Workspace was called before.",
+        "ClusterWorkspace is the former name of Workspace.",
         columns=[column("Phase", ".status.phase"), AGE],
         categories=("kcp",),
     )
@@ -119,14 +121,14 @@ def workspace_type() -> Raw:
                 "APIs bound in every workspace of the type.",
             ),
             "defaultChildWorkspaceType": _type_reference(
-                "Type of children that name none. Not taken over from types this one extends.",
+                "Type of children that name none. Not inherited from types that this one extends.",
                 default={"name": "universal", "path": "root"},
             ),
             "extend": struct(
-                {"with": listing(_type_reference(""), "Types this one adds to.")},
-                "What this type takes over from others.",
+                {"with": listing(_type_reference(""), "Types that this one extends.")},
+                "What this type inherits from others.",
             ),
-            "initializer": truth("Whether somebody initializes workspaces of the type."),
+            "initializer": truth("Whether workspaces of the type have an initializer."),
             "limitAllowedChildren": limit,
             "limitAllowedParents": limit,
         }
@@ -136,7 +138,7 @@ def workspace_type() -> Raw:
             "conditions": conditions(),
             "virtualWorkspaces": listing(
                 struct({"url": text("URL of the view.")}, required=("url",)),
-                "Views for those who initialize.",
+                "Virtual workspaces for initializers.",
             ),
         }
     )
@@ -145,7 +147,7 @@ def workspace_type() -> Raw:
         "WorkspaceType",
         "workspacetypes",
         {"spec": spec, "status": status},
-        "WorkspaceType says what workspaces of a type begin with.",
+        "WorkspaceType defines what workspaces of a type are created with.",
         columns=[AGE],
         categories=("kcp",),
     )
@@ -167,17 +169,21 @@ def logical_cluster() -> Raw:
     )
     spec = struct(
         {
-            "directlyDeletable": truth("Whether it can be deleted by itself.", default=False),
-            "initializers": _initializers("What happens before it is ready."),
+            "directlyDeletable": truth("Whether it can be deleted directly.", default=False),
+            "initializers": _initializers("Initializers that complete before it is ready."),
             "owner": owner,
         }
     )
     status = struct(
         {
-            "URL": text("Where the cluster is reached."),
+            "URL": text("URL of the logical cluster."),
             "conditions": conditions(),
-            "initializers": _initializers("What must still happen before it is ready."),
-            "phase": text("How far it is.", enum=list(_PHASES), default="Scheduling"),
+            "initializers": _initializers(
+                "Initializers that must still complete before it is ready."
+            ),
+            "phase": text(
+                "Phase of the logical cluster.", enum=list(_PHASES), default="Scheduling"
+            ),
         }
     )
     return definition(
@@ -196,8 +202,8 @@ def shard() -> Raw:
     spec = struct(
         {
             "baseURL": text("Base URL of the shard."),
-            "externalURL": text("URL clients use."),
-            "virtualWorkspaceURL": text("Base URL of the views."),
+            "externalURL": text("URL that clients use."),
+            "virtualWorkspaceURL": text("Base URL of the virtual workspaces."),
         },
         required=("baseURL",),
     )
@@ -207,7 +213,7 @@ def shard() -> Raw:
         "Shard",
         "shards",
         {"spec": spec, "status": status},
-        "Shard is a server that keeps logical clusters.",
+        "Shard is a server that hosts logical clusters.",
         columns=[
             column("Region", ".metadata.labels['region']"),
             column("URL", ".spec.baseURL"),
