@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import orjson
 import pytest
@@ -19,13 +20,22 @@ from skerry.api.edge import (
     edge_placement_ref,
     placement_of_slice,
 )
-from skerry.api.errors import ApiError
+from skerry.api.errors import ApiError, Invalid
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef
 from skerry.logic.fleet.history.chain import verify
 from skerry.logic.fleet.history.fold import folded, timeline
-from skerry.logic.fleet.history.record import in_order
+from skerry.logic.fleet.history.packing import Standing
+from skerry.logic.fleet.history.record import (
+    Decision,
+    Maker,
+    Reason,
+    Subject,
+    _content,
+    in_order,
+    records_of,
+)
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import destinations_in
 from tests.kit.chain.edge_scheduler_hub import SMALL_SLICES, Hub, People, equal
@@ -262,7 +272,7 @@ async def test_what_guards_hold_is_recorded_and_who_let_it_go() -> None:
 class ForeignHub(Hub):
     """A hub that is not ours, though somebody has annotated everything there."""
 
-    is_ours = False
+    is_skerry_hub = False
 
 
 @virtual
@@ -345,3 +355,38 @@ async def test_a_day_later_a_checkpoint_stands_and_the_story_goes_on() -> None:
         assert [each["change"] for each in in_order(records)] == ["Joined", "Checkpoint", "Left"]
         assert verify(in_order(records)) == []
         await assert_reported(hub)
+
+
+def stranger(placement: str, record_name: str, slot: object = 1) -> Object:
+    """Return a record that a tenant wrote, named for what it says."""
+    named = Standing(Destination("c", "l", "t", "u"), 1, 3)
+    joined = Decision("Joined", (named,), Reason("Selected"), to=3)
+    [obj] = records_of(
+        [joined], Subject(placement, "uid"), Maker("me"), follows=5, head=None,
+        now=datetime(2020, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    obj["destinations"]["named"][0]["slot"] = slot
+    name = f"{record_name}-000000000005-0000-{_content(obj)}"
+    return {**obj, "metadata": {"name": name}}
+
+
+@virtual
+async def test_a_history_that_cannot_be_kept_keeps_no_other_from_its_checkpoint() -> None:
+    hub = Hub(1)
+    async with hub.running("imw1", "a"), hub.controlled("edge-scheduler", "history"):
+        await hub.target("root:imw1", "t", {})
+        await hub.locate("root:imw1", "l", {}, {})
+        # Its checkpoint gets a name that no object has: the hub refuses it.
+        await hub.at("root:a").create(DECISION_RECORDS, stranger("NO/NAME", "a"))
+        # No placement comes to such a slot; where a schema does not say so, its reader does.
+        with pytest.raises(Invalid, match="slot"):
+            await hub.at("root:a").create(DECISION_RECORDS, stranger("b", "b", -1))
+        await hub.place("root:a", "web", {})
+        await asyncio.sleep(90_000)
+        records = [
+            each["change"]
+            for found in (await recorded(hub)).values()
+            for each in in_order(found)
+            if each["placement"]["name"] == "web"
+        ]
+        assert records == ["Joined", "Checkpoint"]

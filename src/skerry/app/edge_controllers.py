@@ -164,7 +164,7 @@ async def _edge_scheduler(environment: EdgeEnvironment) -> Runnable:
         _offers_grants(edge),
         _offers(edge, PLACEMENT_GUARDS),
         edge.exporter,
-        _history_settings(environment, edge, verified=await environment.is_ours()),
+        _history_settings(environment, edge, verified=await environment.is_skerry_hub()),
         str(ROLLOUTS.group_resource) in edge.resources,
         str(STATUS_QUERIES.group_resource) in edge.resources,
     )

@@ -245,7 +245,7 @@ class EdgeEnvironment:
         await self._appears("espw", parent, WORKSPACES, name, _is_ready)
         _log.info("found the provider workspace", workspace=self.provider)
 
-    async def is_ours(self) -> bool:
+    async def is_skerry_hub(self) -> bool:
         """Tell whether the hub is skerry's; one that is not there yet is asked again."""
         backoff, attempt = Backoff(min_seconds=0.1, max_seconds=30.0), 0
         while True:

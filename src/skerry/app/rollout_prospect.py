@@ -13,7 +13,7 @@ from skerry.logic.fleet.revision.cut import settle_of
 from skerry.logic.fleet.rollout.foresight import Prospect, RolloutForeseen, foreseen_rollout
 from skerry.logic.fleet.rollout.spec import read_spec
 from skerry.logic.fleet.rollout.state import state_of, verdicts_of
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 
 
 def prospect(
@@ -31,7 +31,7 @@ def prospect(
     spec, status = rollout.get("spec") or {}, rollout.get("status") or {}
     state = state_of(status)
     settle = settle_of(spec)
-    places: list[Place] = []
+    places: list[WaveMember] = []
     names: dict[int, str] = {}
     held: dict[int, str] = {}
     following = 1 + max((each.slot for each in known.values()), default=0)
@@ -41,7 +41,7 @@ def prospect(
         slot = given.slot if given is not None else number
         location = locations.get(destination.location_ref) or {"metadata": {}}
         labels = location["metadata"].get("labels") or {}
-        places.append(Place(slot, destination.uid, labels, given.revision if given else 0))
+        places.append(WaveMember(slot, destination.uid, labels, given.revision if given else 0))
         names[slot] = destination.location
         if standstill := stops.stopping(CONTENT, labels):
             held[slot] = " and ".join(standstill.freezes)

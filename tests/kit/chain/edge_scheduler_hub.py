@@ -77,7 +77,7 @@ class Hub:
     """One seed's hub. Faults are for the controllers only; ``client`` has none."""
 
     # Whether it says so; controllers then believe what it says of who changed what.
-    is_ours = True
+    is_skerry_hub = True
 
     def __init__(self, seed: int = 1, rates: Rates = NO_FAULTS) -> None:
         self.clock, self.ids = JumpingClock(), SeededIds(seed)
@@ -91,7 +91,7 @@ class Hub:
             authorizer=everybody,
             flow=everybody,
             recorder=everybody,
-            paths={"/version": own_version if self.is_ours else version},
+            paths={"/version": own_version if self.is_skerry_hub else version},
         )
         tokens = ServiceAccountTokens(_SIGNING_KEY, _nobody, self.clock, server_ids)
         facts = HubFacts("https://hub.example", lambda: "CA", tokens)

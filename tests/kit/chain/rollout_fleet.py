@@ -33,7 +33,7 @@ from skerry.logic.fleet.rollout.state import (
 )
 from skerry.logic.fleet.rollout.verdict import Evidence
 from skerry.logic.fleet.rollout.view import View
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -146,9 +146,9 @@ class Fleet:
             ),
         )
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[WaveMember]:
         return [
-            Place(edge.slot, edge.uid, edge.labels, edge.revision)
+            WaveMember(edge.slot, edge.uid, edge.labels, edge.revision)
             for edge in self.edges.values()
             if edge.slot is not None
         ]
@@ -166,7 +166,7 @@ class Fleet:
         state = advance(given)
         newcomers = [edge for edge in self.edges.values() if edge.slot is None]
         coming = {self._next_slot + number: edge for number, edge in enumerate(newcomers)}
-        places = [Place(slot, edge.uid, edge.labels) for slot, edge in coming.items()]
+        places = [WaveMember(slot, edge.uid, edge.labels) for slot, edge in coming.items()]
         found = assign(given, state, places)
         if crash_after >= 1 and found.state.failure is not None:
             failed = found.state.failure.revision

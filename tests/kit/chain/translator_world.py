@@ -30,7 +30,7 @@ from skerry.controllers.placement_translator.guards import Judgement
 from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.marking import TranslatorTables
 from skerry.controllers.placement_translator.observe import Observed
-from skerry.controllers.placement_translator.records import slice_owner
+from skerry.controllers.placement_translator.records import placement_ref_of_slice
 from skerry.controllers.placement_translator.status import PlacementProblems
 from skerry.logic.fleet.revision.cut import numbered_cut
 from skerry.logic.fleet.revision.noted import noted
@@ -202,7 +202,9 @@ class World:
             self.sync()
 
     def _slices_of(self, placement: ObjectRef) -> list[Object]:
-        return [piece for piece in self.slices.values() if slice_owner(piece) == placement]
+        return [
+            piece for piece in self.slices.values() if placement_ref_of_slice(piece) == placement
+        ]
 
     def _follow(self, scope: Scope) -> None:
         """Follow a watch; the paths of workspaces are there for the asking."""

@@ -131,16 +131,16 @@ class Versioned(AnsweringTransport):
 
 @virtual
 async def test_a_hub_is_ours_if_it_says_so_and_is_asked_until_it_answers() -> None:
-    async def is_ours(*answers: tuple[int, Object] | TransportError) -> bool:
+    async def is_skerry_hub(*answers: tuple[int, Object] | TransportError) -> bool:
         client = Client(Versioned(*answers), clock=LoopClock())
         roles: tuple[Role, ...] = ("espw", "root", "base", "admin")
         async with asyncio.TaskGroup() as tasks:
             access = HubAccess(dict.fromkeys(roles, client), {})
             environment = EdgeEnvironment(access, "root:espw", LoopClock(), SeededIds(1), tasks)
-            return await environment.is_ours()
+            return await environment.is_skerry_hub()
 
     ours, theirs = {"goVersion": "python3.11.7"}, {"goVersion": "go1.18.9"}
-    assert await is_ours((200, ours))
-    assert await is_ours(TransportError("nobody listens"), (200, ours))
-    assert not await is_ours((200, theirs))
-    assert not await is_ours((403, {"kind": "Status", "code": 403, "reason": "Forbidden"}))
+    assert await is_skerry_hub((200, ours))
+    assert await is_skerry_hub(TransportError("nobody listens"), (200, ours))
+    assert not await is_skerry_hub((200, theirs))
+    assert not await is_skerry_hub((403, {"kind": "Status", "code": 403, "reason": "Forbidden"}))

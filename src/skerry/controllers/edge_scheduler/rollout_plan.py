@@ -78,7 +78,7 @@ from skerry.logic.fleet.rollout.state import (
     verdicts_of,
     written,
 )
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 from skerry.logic.machinery.conditions import set_conditions
 from skerry.logic.machinery.plan import Action, Announcement, Apply, Create, Patch, Target
 
@@ -102,7 +102,7 @@ class _Unit(NamedTuple):
     ``fresh`` are slots for those of them that have none.
     """
 
-    place: Place
+    place: WaveMember
     destinations: tuple[Destination, ...]
     fresh: tuple[int, ...]
     is_new: bool
@@ -119,8 +119,10 @@ def roll(observed: Observed) -> Rolled:
         units = [unit for unit in units if not unit.is_new]
     if found.spec.errors:
         text = "; ".join(str(each) for each in found.spec.errors)
-        said = _said(observed.ref, found.object, invalid("InvalidSpec", text), {}, found.now)
-        return _unmoved(observed, units, slots.assigned, tuple(said))
+        actions = _status_apply(
+            observed.ref, found.object, invalid("InvalidSpec", text), {}, found.now
+        )
+        return _unmoved(observed, units, slots.assigned, tuple(actions))
     given = _situation(found, units)
     if found.spec.force and found.spec.force not in found.revisions:
         decision = Assignment(state=given.state)
@@ -163,7 +165,7 @@ def _units(observed: Observed, found: ObservedRollout, slots: Slots) -> Iterator
         keys = [member(each) for each in destinations]
         if len(keys) == 1 and (only := given_to.get(keys[0])) is not None:
             [first] = destinations
-            place = Place(only.slot, uid, found.labels.get(first, _NO_LABELS), only.revision)
+            place = WaveMember(only.slot, uid, found.labels.get(first, _NO_LABELS), only.revision)
             yield _Unit(place, (first,), (), False)
             continue
         pairs = list(zip(keys, destinations, strict=True))
@@ -174,7 +176,7 @@ def _units(observed: Observed, found: ObservedRollout, slots: Slots) -> Iterator
         numbers = tuple(range(following, following := following + len(destinations) - len(held)))
         slot = given.slot if known else numbers[0]
         yield _Unit(
-            Place(slot, uid, labels, given.revision), tuple(destinations), numbers, not known
+            WaveMember(slot, uid, labels, given.revision), tuple(destinations), numbers, not known
         )
 
 
@@ -334,7 +336,7 @@ def orphan_writes(ref: ObjectRef, obj: Object, now: datetime) -> Iterator[Action
         yield from without_finalizer(ref, obj)
         return
     text = f"there is no EdgePlacement {ref.name}"
-    yield from _said(ref, obj, invalid(NO_PLACEMENT, text), {}, now)
+    yield from _status_apply(ref, obj, invalid(NO_PLACEMENT, text), {}, now)
 
 
 # -- what is written ---------------------------------------------------------------------------
@@ -355,7 +357,7 @@ def _writes(
         "progress": f"{numbers['target']}/{numbers['destinations']}",
     }
     yield from kept(ref, obj)
-    yield from _said(ref, obj, conditions(given, decision), fields, found.now)
+    yield from _status_apply(ref, obj, conditions(given, decision), fields, found.now)
     yield from released(ref, found, state)
     yield from finalized(observed, state)
 
@@ -410,31 +412,25 @@ def _asked_for(observed: Observed, found: ObservedRollout, state: State) -> Iter
     )
 
 
-def _said(
+def _status_apply(
     ref: ObjectRef,
     obj: Object,
-    said: Sequence[Object],
+    applied: Sequence[Object],
     fields: Mapping[str, Any],
     now: datetime,
 ) -> Iterator[Action]:
     """Yield the application of our part of the status, unless it says the same already."""
     old = obj.get("status") or {}
-    dated = set_conditions(
-        [each for each in old.get("conditions") or () if each["type"] in {c["type"] for c in said}],
-        said,
-        rfc3339(now),
-    )
+    ours = {each["type"] for each in applied}
+    before = [each for each in old.get("conditions") or () if each["type"] in ours]
+    dated = set_conditions(before, applied, rfc3339(now))
     wanted = {
         **_present(fields),
         "observedGeneration": int(obj["metadata"].get("generation") or 0),
         "conditions": sorted(dated, key=lambda each: str(each["type"])),
     }
-    ours = {each["type"] for each in said}
     present = {key: value for key, value in old.items() if key != "verdicts"}
-    present["conditions"] = sorted(
-        (each for each in old.get("conditions") or () if each["type"] in ours),
-        key=lambda each: str(each["type"]),
-    )
+    present["conditions"] = sorted(before, key=lambda each: str(each["type"]))
     if wanted == present:
         return
     body = {

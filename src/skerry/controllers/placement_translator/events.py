@@ -38,8 +38,8 @@ from skerry.controllers.placement_translator.records import (
     lean_value,
     location_terms,
     mailbox_cluster,
+    placement_ref_of_slice,
     shown_placement,
-    slice_owner,
 )
 from skerry.controllers.placement_translator.revision_events import RevisionEvents
 from skerry.controllers.placement_translator.status import PlacementProblems
@@ -167,7 +167,7 @@ class EventHandlers(RevisionEvents):
         who is missing from it.
         """
         found = [piece for piece in (old, new) if piece is not None]
-        for placement in sorted({slice_owner(piece) for piece in found}):
+        for placement in sorted({placement_ref_of_slice(piece) for piece in found}):
             pieces = self._slices(placement)
             _log.info("Put" if pieces else "Delete", map="where", key=shown_placement(placement))
             # A placement that is there but has no slice has not been resolved again yet; what

@@ -37,7 +37,7 @@ from skerry.api.kcp.resources import API_RESOURCE_SCHEMAS, LOCATIONS, WORKSPACES
 from skerry.api.objects import Object
 from skerry.api.refs import ClusterName
 from skerry.controllers.placement_translator.object_history import ObjectHistorySettings
-from skerry.controllers.placement_translator.records import slice_owner
+from skerry.controllers.placement_translator.records import placement_ref_of_slice
 from skerry.logic.fleet.placement.consent_record import lean_record
 from skerry.logic.fleet.placement.grants import lean_grant
 from skerry.logic.fleet.placement.records import lean_mailbox
@@ -92,7 +92,7 @@ class Inputs:
         self.slices = views.edge.informer(
             SINGLE_PLACEMENT_SLICES, transform=_lean_slice, packed=True
         )
-        self.slices.index.add_index(BY_PLACEMENT, lambda piece: (slice_owner(piece),))
+        self.slices.index.add_index(BY_PLACEMENT, lambda piece: (placement_ref_of_slice(piece),))
         self.customizers = views.edge.informer(CUSTOMIZERS, packed=True)
         self.configs = views.edge.informer(SYNCER_CONFIGS, transform=_lean_config, packed=True)
         self.locations = views.scheduling.informer(LOCATIONS, transform=_lean_location, packed=True)

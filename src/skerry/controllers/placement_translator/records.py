@@ -10,7 +10,7 @@ from skerry.logic.fleet.translation.sources import Record
 from skerry.runtime.client import cluster_of
 
 
-def slice_owner(piece: Object) -> ObjectRef:
+def placement_ref_of_slice(piece: Object) -> ObjectRef:
     """Return the placement a slice belongs to."""
     return placement_ref(cluster_of(piece), placement_of_slice(piece))
 

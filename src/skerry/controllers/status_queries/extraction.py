@@ -72,12 +72,12 @@ class Layout:
             return None
         status = obj.get(_STATUS)
         scope: dict[str, Any] = {_STATUS: status if isinstance(status, dict) else {}}
-        scope["obj"] = without_status(obj) if self._reads_object else None
+        scope["obj"] = placed_object(obj) if self._reads_object else None
         values = (None if part is None else kept(part.program, scope) for part in self._places)
         return (report, self.version, *values)
 
 
-def without_status(obj: Object) -> Object:
+def placed_object(obj: Object) -> Object:
     """Return what an expression sees as ``obj``: what was placed, without marks of the chain.
 
     Those name clusters and generations of others, and are nobody's business.

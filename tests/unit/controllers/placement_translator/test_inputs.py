@@ -30,7 +30,7 @@ from skerry.controllers.placement_translator.inputs import (
     lean_revision,
     lean_rollout,
 )
-from skerry.controllers.placement_translator.records import slice_owner
+from skerry.controllers.placement_translator.records import placement_ref_of_slice
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.context import ControllerContext
@@ -148,7 +148,7 @@ def test_the_slices_of_a_placement_are_found_by_it() -> None:
     found = slices.index.by(BY_PLACEMENT, edge_placement_ref("one", "web"))
 
     assert [each["metadata"]["name"] for each in found] == ["web"]
-    assert [slice_owner(each).cluster for each in found] == ["one"]
+    assert [placement_ref_of_slice(each).cluster for each in found] == ["one"]
 
 
 # -- schemas ---------------------------------------------------------------------------------------

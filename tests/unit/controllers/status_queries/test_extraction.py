@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skerry.api.edge import PROJECTED, UPSYNCED
 from skerry.api.objects import Object
-from skerry.controllers.status_queries.extraction import Layout, version_of, without_status
+from skerry.controllers.status_queries.extraction import Layout, placed_object, version_of
 from skerry.controllers.summarizer.projections import Kind
 from skerry.logic.fleet.query.expressions import Failure, Part, compiled
 
@@ -74,7 +74,7 @@ def test_nothing_is_kept_of_a_source() -> None:
 
 
 def test_an_expression_sees_nothing_of_the_chain() -> None:
-    seen = without_status(copy(a=1))
+    seen = placed_object(copy(a=1))
     assert "status" not in seen
     assert seen["metadata"] == {
         "name": "web",

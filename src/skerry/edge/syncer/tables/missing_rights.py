@@ -23,7 +23,7 @@ _ASK_SECONDS = 5.0
 _QUESTIONS = 4
 
 # A kind in a namespace; empty for cluster-scoped ones.
-Place = tuple[GroupResource, str]
+NamespacedKind = tuple[GroupResource, str]
 
 
 class MissingRights:
@@ -33,7 +33,7 @@ class MissingRights:
         self._edge = edge
         self.granted = Signal[[GroupResource, str]]()
         # What was last refused, by place; the longest unasked first.
-        self._missing: dict[Place, str] = {}
+        self._missing: dict[NamespacedKind, str] = {}
         self._any = asyncio.Event()
 
     def miss(self, ref: ObjectRef, verb: str) -> None:
@@ -62,7 +62,7 @@ class MissingRights:
                 self._missing.setdefault(place, verb)
         return found
 
-    async def _allowed(self, place: Place, verb: str) -> bool:
+    async def _allowed(self, place: NamespacedKind, verb: str) -> bool:
         kind, namespace = place
         attributes = {"verb": verb, "group": kind.group, "resource": kind.resource}
         if namespace:

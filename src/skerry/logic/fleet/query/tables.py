@@ -75,7 +75,7 @@ _NO_LABELS: Labels = {}
 _NOWHERE: Mapping[str, Destination] = {}
 _NOT_NOTED: Mapping[ObjectRef, int] = {}
 
-Place = tuple[ClusterName, str]
+LocationKey = tuple[ClusterName, str]
 """A Location: its cluster and name."""
 
 
@@ -122,11 +122,11 @@ class QueryTables:
         self._upsyncs: dict[ObjectRef, tuple[UpsyncRule, ...]] = {}
         self._destinations: dict[ObjectRef, dict[str, Destination]] = {}
         # SyncTarget UIDs that placements reach by a Location, and by how many.
-        self._reached: dict[Place, dict[str, int]] = {}
+        self._reached: dict[LocationKey, dict[str, int]] = {}
         # By item, then by the SyncTarget's UID. What came up is kept apart from what was placed.
         self._copies: dict[ObjectRef, dict[str, Copy]] = {}
         self._upsynced: dict[ObjectRef, dict[str, Copy]] = {}
-        self._locations: dict[Place, Labels] = {}
+        self._locations: dict[LocationKey, Labels] = {}
         self._targets: dict[str, Target] = {}
         self._leases: dict[str, Lease] = {}
         self._noted: dict[str, Mapping[ObjectRef, int]] = {}
@@ -270,7 +270,7 @@ class QueryTables:
 
         self._rewrite(list(self._at(uid, placement)), write)
 
-    def put_location(self, place: Place, labels: Labels | None) -> None:
+    def put_location(self, place: LocationKey, labels: Labels | None) -> None:
         """Take the labels of a Location; None: it is gone."""
         touched = [
             (live, asked)

@@ -37,7 +37,7 @@ from skerry.logic.fleet.rollout.state import (
     State,
 )
 from skerry.logic.fleet.rollout.view import AT_REST, View
-from skerry.logic.fleet.rollout.waves import Place, has_passed, opened, ordered
+from skerry.logic.fleet.rollout.waves import WaveMember, has_passed, opened, ordered
 
 _GATED = (PROGRESSING, SOAKING, AWAITING)
 
@@ -63,7 +63,7 @@ def in_flight(view: View) -> BitMap:
     return target - found.good - found.bad - found.excused - found.unfit - found.absent
 
 
-def assign(given: Situation, state: State, newcomers: Sequence[Place] = ()) -> Assignment:
+def assign(given: Situation, state: State, newcomers: Sequence[WaveMember] = ()) -> Assignment:
     """Return what changes for slots now that the rollout has come to *state*.
 
     *newcomers* are destinations that are in no slice, each with the slot it gets if it is let in.
@@ -155,7 +155,7 @@ class _Budget:
                     place.slot in self._flying or place.slot in self._unwell,
                 )
 
-    def take(self, place: Place) -> bool:
+    def take(self, place: WaveMember) -> bool:
         """Tell whether one more may be assigned, and count it."""
         groups = list(groups_of(self._pace, place))
         silent, unwell = place.slot in self._absent, place.slot in self._unwell
@@ -191,7 +191,7 @@ class _Room:
         self.unwell += falls
 
 
-def groups_of(pace: Pace, place: Place) -> Iterator[tuple[str, ...]]:
+def groups_of(pace: Pace, place: WaveMember) -> Iterator[tuple[str, ...]]:
     """Yield the groups in which a destination counts: all, and one for each label of the pace."""
     yield ()
     for key in pace.per:
@@ -206,7 +206,7 @@ def _shown(group: tuple[str, ...]) -> str:
 
 
 def _joining(
-    view: View, changes: dict[int, int], newcomers: Sequence[Place], budget: _Budget | None
+    view: View, changes: dict[int, int], newcomers: Sequence[WaveMember], budget: _Budget | None
 ) -> tuple[State, dict[int, int]]:
     """Bring up who is behind, let newcomers in, and return the state with who is on the way.
 
@@ -247,7 +247,7 @@ def _is_proven(view: View) -> bool:
     return len(shown) >= view.given.spec.judge.evidence
 
 
-def _first_of(view: View, waiting: BitMap, newcomers: Sequence[Place]) -> Sequence[Place]:
+def _first_of(view: View, waiting: BitMap, newcomers: Sequence[WaveMember]) -> Sequence[WaveMember]:
     """Return the newcomers that may have a stable revision that nobody has proven.
 
     They come in the order of the waves: the next when those of the wave before are well there.
@@ -283,7 +283,7 @@ def _behind(view: View, changes: Iterable[int]) -> Iterator[int]:
             yield place.slot
 
 
-def _room(portion: Portion, given: Situation, newcomers: Sequence[Place]) -> int:
+def _room(portion: Portion, given: Situation, newcomers: Sequence[WaveMember]) -> int:
     return portion.of(len(given.places) + len(newcomers))
 
 

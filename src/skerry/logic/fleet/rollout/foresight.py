@@ -28,7 +28,7 @@ from skerry.logic.fleet.rollout.assign import groups_of
 from skerry.logic.fleet.rollout.spec import RolloutSpec, Wave
 from skerry.logic.fleet.rollout.state import SETTLING, State
 from skerry.logic.fleet.rollout.view import UNDER_WAY
-from skerry.logic.fleet.rollout.waves import Place, opened, selects
+from skerry.logic.fleet.rollout.waves import WaveMember, opened, selects
 
 # Destinations of a wave that are named.
 _MAX_NAMES = 10
@@ -100,7 +100,7 @@ class Prospect:
     name: str
     spec: RolloutSpec
     state: State
-    places: Sequence[Place]
+    places: Sequence[WaveMember]
     locations: Mapping[int, str]
     settle: float
     absent: BitMap
@@ -141,7 +141,7 @@ def _wave(given: Prospect, wave: Wave, added: BitMap, *, named: bool) -> WaveFor
     )
 
 
-def _batches(given: Prospect, coming: Sequence[Place]) -> int:
+def _batches(given: Prospect, coming: Sequence[WaveMember]) -> int:
     """Return in how many turns these come, in the group that takes longest."""
     pace = given.spec.pace
     totals: dict[tuple[str, ...], int] = {}

@@ -32,7 +32,7 @@ from pyroaring import BitMap
 from skerry.api.kcp.rollouts import Phase
 from skerry.logic.fleet.rollout.bitmaps import decoded, encoded
 from skerry.logic.fleet.rollout.spec import RolloutSpec
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 
 SETTLING: Final = "Settling"
 PROGRESSING: Final = "Progressing"
@@ -293,7 +293,7 @@ class Situation:
     spec: RolloutSpec
     state: State
     verdicts: Verdicts
-    places: Sequence[Place]
+    places: Sequence[WaveMember]
     revisions: Mapping[int, Revision]
     # The revision that the workspace's objects are; 0 while none has been cut.
     live: int

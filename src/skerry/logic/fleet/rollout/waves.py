@@ -23,7 +23,7 @@ from skerry.logic.fleet.rollout.spec import RolloutSpec, Wave
 Labels = Mapping[str, str]
 
 
-class Place(NamedTuple):
+class WaveMember(NamedTuple):
     """A destination: its slot, its edge, the labels of its Location, and what it was given."""
 
     slot: int
@@ -32,12 +32,14 @@ class Place(NamedTuple):
     revision: int = 0
 
 
-def rank(target: str, place: Place) -> bytes:
+def rank(target: str, place: WaveMember) -> bytes:
     """Return what decides between destinations of one value: a hash of revision and edge."""
     return hashlib.blake2b(f"{target}\0{place.uid}".encode(), digest_size=8).digest()
 
 
-def ordered(target: str, places: Iterable[Place], spread_by: Sequence[str]) -> list[Place]:
+def ordered(
+    target: str, places: Iterable[WaveMember], spread_by: Sequence[str]
+) -> list[WaveMember]:
     """Return destinations in the order in which they go."""
     by_hash = sorted(places, key=lambda place: (rank(target, place), place.slot))
     if not spread_by:
@@ -60,7 +62,7 @@ def _value_rank(target: str, value: tuple[str, ...]) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
-def selects(wave: Wave, place: Place) -> bool:
+def selects(wave: Wave, place: WaveMember) -> bool:
     """Tell whether a wave is about a destination at all."""
     return matches(wave.selector, place.labels)
 
@@ -68,7 +70,7 @@ def selects(wave: Wave, place: Place) -> bool:
 def opened(
     wave: Wave,
     target: str,
-    places: Iterable[Place],
+    places: Iterable[WaveMember],
     before: BitMap,
     absent: BitMap,
     first: BitMap,
@@ -93,7 +95,7 @@ def opened(
     return before | BitMap(place.slot for place in fresh)
 
 
-def has_passed(spec: RolloutSpec, number: int, place: Place) -> bool:
+def has_passed(spec: RolloutSpec, number: int, place: WaveMember) -> bool:
     """Tell whether a newcomer belongs to a wave that is open or passed, whoever was chosen.
 
     It does where a wave takes everybody it selects. In a wave of so many it is one too many.

@@ -12,7 +12,7 @@ from skerry.logic.fleet.rollout.assign import Assignment, assign
 from skerry.logic.fleet.rollout.conditions import conditions, counts
 from skerry.logic.fleet.rollout.spec import read_spec
 from skerry.logic.fleet.rollout.state import Failure, Gate, Situation, State, Verdicts
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 from tests.kit.chain.rollout_fleet import Fleet
 
 SPEC: dict[str, Any] = {
@@ -107,7 +107,8 @@ def test_a_wave_that_is_good_waits_for_who_approves_the_next() -> None:
 def progress(state: State, spec: dict[str, Any] | None = None, **more: Any) -> tuple[str, str, str]:
     """Return status, reason and message of Progressing for a rollout of three places."""
     places = [
-        Place(slot, f"edge-{slot}", {}, revision) for slot, revision in ((1, 4), (2, 4), (3, 5))
+        WaveMember(slot, f"edge-{slot}", {}, revision)
+        for slot, revision in ((1, 4), (2, 4), (3, 5))
     ]
     given = Situation(
         read_spec(spec or {}), state, Verdicts(), places, {}, 5, "", lambda _: 0.0, **more

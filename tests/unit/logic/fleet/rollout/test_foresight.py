@@ -12,7 +12,7 @@ from skerry.logic.fleet.rollout.foresight import Prospect, RolloutForeseen, fore
 from skerry.logic.fleet.rollout.spec import read_spec
 from skerry.logic.fleet.rollout.state import State
 from skerry.logic.fleet.rollout.text import foreseen_lines
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 
 COMPLETED = State("Completed", 1, 2, "d", 2)
 
@@ -21,7 +21,7 @@ def prospect(
     edges: int = 20, state: State = COMPLETED, frozen: dict[int, str] | None = None, **spec: Any
 ) -> RolloutForeseen:
     places = [
-        Place(n, f"u{n}", {"ring": "canary" if n == 1 else "rest", "site": f"s{n % 2}"}, 2)
+        WaveMember(n, f"u{n}", {"ring": "canary" if n == 1 else "rest", "site": f"s{n % 2}"}, 2)
         for n in range(1, edges + 1)
     ]
     names = {place.slot: f"e{place.slot}" for place in places}

@@ -28,7 +28,7 @@ from skerry.logic.fleet.rollout.state import (
     written,
     written_verdicts,
 )
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 
 
 def test_a_state_comes_back_from_json() -> None:
@@ -105,7 +105,7 @@ def test_outside_a_wave_nothing_of_one_is_kept() -> None:
 
 
 def situation(*places: tuple[int, int]) -> Situation:
-    made = [Place(slot, f"edge-{slot}", {}, revision) for slot, revision in places]
+    made = [WaveMember(slot, f"edge-{slot}", {}, revision) for slot, revision in places]
     return Situation(RolloutSpec(), State(), Verdicts(), made, {}, 0, "", lambda _: 0.0)
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from skerry.logic.fleet.rollout.spec import LAST, Portion, Wave, read_spec
-from skerry.logic.fleet.rollout.waves import Place, has_passed, opened, ordered
+from skerry.logic.fleet.rollout.waves import WaveMember, has_passed, opened, ordered
 
 NOBODY = BitMap()
 
 
-def places(count: int, regions: int = 3) -> list[Place]:
-    return [Place(n, f"uid-{n}", {"region": f"r{n % regions}"}) for n in range(1, count + 1)]
+def places(count: int, regions: int = 3) -> list[WaveMember]:
+    return [WaveMember(n, f"uid-{n}", {"region": f"r{n % regions}"}) for n in range(1, count + 1)]
 
 
 def test_waves_are_cumulative() -> None:
@@ -78,12 +78,14 @@ LABELS = st.fixed_dictionaries(
     {}, optional={"region": st.sampled_from("abc"), "ring": st.sampled_from("xy")}
 )
 FLEET = st.lists(LABELS, max_size=20).map(
-    lambda found: [Place(n, f"uid-{n}", labels) for n, labels in enumerate(found, 1)]
+    lambda found: [WaveMember(n, f"uid-{n}", labels) for n, labels in enumerate(found, 1)]
 )
 
 
 @given(FLEET, st.text(max_size=3))
-def test_nobody_goes_twice_before_another_value_goes_once(fleet: list[Place], target: str) -> None:
+def test_nobody_goes_twice_before_another_value_goes_once(
+    fleet: list[WaveMember], target: str
+) -> None:
     order = ordered(target, fleet, ["region"])
     assert sorted(order, key=lambda place: place.slot) == fleet
     left = Counter(place.labels.get("region", "") for place in fleet)
@@ -103,7 +105,7 @@ def test_nobody_goes_twice_before_another_value_goes_once(fleet: list[Place], ta
     st.sets(st.integers(1, 20)),
 )
 def test_a_wave_takes_as_many_more_as_it_selects_and_the_right_ones(
-    fleet: list[Place],
+    fleet: list[WaveMember],
     until: Portion | None,
     before: set[int],
     absent: set[int],
