@@ -7,12 +7,12 @@ of them is kept, those used last.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from skerry.api.edge import edge_placement_ref
 from skerry.api.refs import ClusterName, ObjectRef
+from skerry.kit.caching import WeightedCache
 from skerry.logic.fleet.revision.manifest import Manifest
 from skerry.logic.fleet.revision.objects import RevisionPage, manifest_of
 
@@ -66,32 +66,16 @@ class RevisionTable:
         return iter(self._pages)
 
 
-class Contents(Generic[K, V]):
-    """Contents that were read; those that are known not to be there."""
+class Contents(WeightedCache[K, V]):
+    """Contents that were read, weighed in bytes; those that are known not to be there."""
 
     def __init__(self, limit: int = CONTENT_BYTES) -> None:
-        self._limit = limit
-        self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._bytes = 0
+        super().__init__(limit)
         self._absent: set[K] = set()
 
-    def get(self, key: K) -> V | None:
-        """Return a content, if it is at hand."""
-        found = self._kept.get(key)
-        if found is None:
-            return None
-        self._kept.move_to_end(key)
-        return found[0]
-
-    def put(self, key: K, content: V, size: int) -> None:
-        """Keep a content; others that were not used for long go."""
+    def put(self, key: K, value: V, weight: int) -> None:
         self._absent.discard(key)
-        old = self._kept.pop(key, None)
-        self._kept[key] = content, size
-        self._bytes += size - (old[1] if old is not None else 0)
-        while self._bytes > self._limit and len(self._kept) > 1:
-            _, (_, less) = self._kept.popitem(last=False)
-            self._bytes -= less
+        super().put(key, value, weight)
 
     def note_absent(self, key: K) -> bool:
         """Take that a content is not there; returns whether that is news."""
