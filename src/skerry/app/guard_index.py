@@ -17,6 +17,7 @@ from skerry.api.keys import ObjectKey
 from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION, ObjectRef
+from skerry.logic.fleet.explanation.changes import what_or_none
 from skerry.logic.fleet.guards.index import GuardIndex
 from skerry.logic.fleet.guards.spec import Guard, guard_of, says_of_objects
 from skerry.logic.fleet.placement.choosing import MakeChoosing
@@ -31,8 +32,7 @@ from skerry.logic.fleet.placement.records import (
 )
 from skerry.logic.fleet.placement.whatif import Remove
 from skerry.logic.fleet.placement.workspace_tree import lean_workspace
-from skerry.logic.fleet.translation.selected import What, what_of
-from skerry.logic.machinery.selectors import SelectorError
+from skerry.logic.fleet.translation.selected import What
 from skerry.server.change import Change
 from skerry.server.codec import decode
 from skerry.server.watch.dispatcher import Dispatcher
@@ -223,7 +223,7 @@ class GuardedPlacements:
         labels = metadata.get("labels") or {}
         count = int(status.get("destinationCount") or 0)
         self.placements[ref] = IndexedPlacement(
-            key.path(), metadata["uid"], labels, count, _what(obj)
+            key.path(), metadata["uid"], labels, count, what_or_none(obj)
         )
         self.table.put_placement(placement_of(stamped(obj, key.cluster)))
 
@@ -241,14 +241,6 @@ def stamped(obj: Mapping[str, Any], cluster: str) -> Object:
     metadata = obj["metadata"]
     notes = {**(metadata.get("annotations") or {}), CLUSTER_ANNOTATION: cluster}
     return {**obj, "metadata": {**metadata, "annotations": notes}}
-
-
-def _what(placement: Object) -> What | None:
-    """Return what a placement chooses; of a malformed selector, nothing."""
-    try:
-        return what_of(placement)
-    except SelectorError:
-        return None
 
 
 def _prefix(gvr: GroupVersionResource) -> str:
