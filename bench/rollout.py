@@ -35,7 +35,7 @@ from skerry.logic.fleet.rollout.state import (
     written,
 )
 from skerry.logic.fleet.rollout.verdict import Evidence
-from skerry.logic.fleet.rollout.waves import Place
+from skerry.logic.fleet.rollout.waves import WaveMember
 
 _SUITE = "rollout"
 _SLOTS = 10_000
@@ -82,9 +82,9 @@ def _spec() -> RolloutSpec:
     )
 
 
-def _places(revision: int, ahead: int = 0) -> list[Place]:
+def _places(revision: int, ahead: int = 0) -> list[WaveMember]:
     return [
-        Place(n, f"uid-{n}", {"region": f"r{n % 20}"}, 2 if n <= ahead else revision)
+        WaveMember(n, f"uid-{n}", {"region": f"r{n % 20}"}, 2 if n <= ahead else revision)
         for n in range(1, _SLOTS + 1)
     ]
 
