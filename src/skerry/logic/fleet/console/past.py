@@ -76,7 +76,8 @@ def edges_then(
 ) -> dict[EdgeKey, Then]:
     """Return how the destinations of *placement* stood; ``UnknownThen`` where nobody knows."""
     state = state_at(line, moment, now)
-    judged = _judged(_taken(line.records, state))
+    slots = BitMap(each.slot for each in state.standings.values() if each.slot is not None)
+    judged = _judged(_taken(line.records, state), slots)
     found = {}
     for destination, standing in state.standings.items():
         slot, revision = standing.slot, standing.revision
@@ -126,8 +127,8 @@ def _taken(records: Sequence[Record], state: State) -> Iterable[Record]:
         yield each
 
 
-def _judged(records: Iterable[Record]) -> dict[tuple[int, int], int]:
-    """Return how each slot fared with each revision, by the last that was said of it."""
+def _judged(records: Iterable[Record], slots: BitMap) -> dict[tuple[int, int], int]:
+    """Return how each of *slots* fared with each revision, by the last that was said of it."""
     found: dict[tuple[int, int], int] = {}
     uid = ""
     for record in records:
@@ -146,7 +147,8 @@ def _judged(records: Iterable[Record]) -> dict[tuple[int, int], int]:
             state = _JUDGED.get(str(reason), UNKNOWN)
         else:
             continue
-        for slot in _slots(record):
+        # Of those that are asked about: a record may say something of a billion slots.
+        for slot in _slots(record) & slots:
             # A delivery may be recorded after the verdict, and takes nothing back.
             if state is None:
                 found.setdefault((slot, record.to), PROGRESSING)

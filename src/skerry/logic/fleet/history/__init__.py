@@ -1,6 +1,7 @@
 """What was decided about a placement, when and why: DecisionRecords made, read and folded.
 
-* ``record``: decisions as objects, their names, digests and order; and back.
+* ``record``: decisions as objects, their names, digests and order; and back; ``fields``: what has
+  to be true of a record for its readers.
 * ``packing``: sets of destinations, and whole states, as short text.
 * ``fold``: the state at a time, from the newest checkpoint before it; ``compare``: two states.
 * ``difference``: what a plan for slices decides, as decisions; ``reasons``: why somebody came or

@@ -31,12 +31,11 @@ from datetime import datetime
 from pyroaring import BitMap
 
 from skerry.api.objects import Object
-from skerry.logic.fleet.history.packing import Corrupt, Standing, key_of
+from skerry.logic.fleet.history.packing import SLOT_LIMIT, Corrupt, Standing, key_of
 from skerry.logic.fleet.history.record import Place, Record, in_order, order_of, read
 from skerry.logic.fleet.placement.records import Destination
 
-# Slots are given one after another and never again: no placement comes near this.
-_BEYOND_SLOTS = 1 << 31
+_BEYOND_SLOTS = SLOT_LIMIT
 
 
 class UnknownThen(Exception):
@@ -87,7 +86,12 @@ class Folder:
 
     def state(self) -> State:
         """Return what follows from the records taken so far."""
-        revision_of = {n: rev for rev, numbers in self._revisions.items() for n in numbers}
+        # Of who is there: a few bytes of text may say something of a billion slots.
+        revision_of = {
+            number: revision
+            for revision, numbers in self._revisions.items()
+            for number in numbers & self._present
+        }
         found = (
             Standing(
                 self._destinations[number],

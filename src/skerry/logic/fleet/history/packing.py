@@ -13,7 +13,8 @@ which one is meant. Where nobody could have it already, the record has a *state*
 
 Anybody who may write records may write nonsense into them. So what is unpacked is bounded before it
 is believed, and whatever is wrong with it is ``Corrupt`` and nothing else: a reader of a thousand
-records says which one it is, and goes on with the others.
+records says which one it is, and goes on with the others. A set of slots cannot be bounded by its
+size: a run of a billion is a few bytes. Whoever goes through one asks for those that he knows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any, NamedTuple
 import orjson
 from pyroaring import BitMap
 
+from skerry.api.kcp.history import MAX_SLOT
 from skerry.logic.fleet.placement.records import Destination
 
 _KEY_BYTES = 8
@@ -41,6 +43,11 @@ _MAX_KEYS = 16_384
 _MAX_UNPACKED = 16 * 1024 * 1024
 # As many destinations as a page ever had; all records of a placement are read at once.
 _MAX_STANDINGS = 10_000
+# What JSON may have of lists, maps and values before it is parsed: each becomes an object.
+_MAX_VALUES = 16 * _MAX_STANDINGS
+SLOT_LIMIT = MAX_SLOT + 1
+# As the API has it.
+NUMBER_LIMIT = 1 << 63
 
 
 class Corrupt(Exception):
@@ -90,9 +97,12 @@ def packed_slots(slots: Iterable[int]) -> str:
 def unpacked_slots(text: str) -> BitMap:
     """Return the slots that text holds."""
     try:
-        return BitMap.deserialize(_decoded(text))
+        found = BitMap.deserialize(_decoded(text))
     except ValueError as error:
         raise Corrupt(f"destinations.slots: no bitmap: {error}") from error
+    if found and found.max() >= SLOT_LIMIT:
+        raise Corrupt(f"destinations.slots: slot {found.max()}: want one below {SLOT_LIMIT}")
+    return found
 
 
 def packed_state(standings: Iterable[Standing]) -> str:
@@ -103,24 +113,64 @@ def packed_state(standings: Iterable[Standing]) -> str:
 
 def unpacked_state(text: str) -> list[Standing]:
     """Return what ``packed_state`` was given, in order."""
-    unpacker = zlib.decompressobj()
+    *names, slots, revisions = _columns(text)
+    destinations = map(Destination._make, zip(*names, strict=True))
+    return list(map(Standing, destinations, slots, revisions))
+
+
+def check_state(text: str) -> None:
+    """Raise ``Corrupt`` where ``unpacked_state`` would; that takes less, and nothing is kept."""
+    _columns(text)
+
+
+def check_number(value: Any, limit: int) -> None:
+    """Raise TypeError or ValueError unless *value* is None or a whole number below *limit*."""
+    _check_numbers((value,), limit)
+
+
+def _columns(text: str) -> Sequence[Sequence[Any]]:
+    """Return what a state has: four columns of names, one of slots and one of revisions.
+
+    By columns, because what is in one is looked at all at once.
+    """
     try:
-        content = unpacker.decompress(_decoded(text), _MAX_UNPACKED)
-        rows = orjson.loads(content)
+        rows = orjson.loads(
+            _bounded(zlib.decompressobj().decompress(_decoded(text), _MAX_UNPACKED))
+        )
+        if not isinstance(rows, list):
+            raise TypeError(f"found {type(rows).__name__}, want a list")
         if len(rows) > _MAX_STANDINGS:
             raise ValueError(f"{len(rows)} destinations: want at most {_MAX_STANDINGS} in a record")
-        return [_standing(row) for row in rows]
-    except (zlib.error, orjson.JSONDecodeError, TypeError, ValueError) as error:
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
+        if len(columns) != len(_COLUMNS):
+            raise ValueError(f"rows of {len(columns)}: want {', '.join(_COLUMNS)}")
+        if any(set(map(type, names)) - {str} for names in columns[:-2]):
+            raise TypeError("a destination has four names")
+        _check_numbers(columns[-2], SLOT_LIMIT)
+        _check_numbers(columns[-1], NUMBER_LIMIT)
+    except (zlib.error, TypeError, ValueError) as error:
         raise Corrupt(f"destinations.state: {error}") from error
+    return columns
 
 
-def _standing(row: Any) -> Standing:
-    cluster, location, sync_target, uid, slot, revision = row
-    if not all(isinstance(each, str) for each in (cluster, location, sync_target, uid)):
-        raise TypeError("a destination has four names")
-    if not all(each is None or isinstance(each, int) for each in (slot, revision)):
-        raise TypeError("slots and revisions are numbers")
-    return Standing(Destination(cluster, location, sync_target, uid), slot, revision)
+_COLUMNS = ("cluster", "location", "syncTarget", "uid", "slot", "revision")
+
+
+def _bounded(content: bytes) -> bytes:
+    """Return JSON that becomes no more objects than a state may have."""
+    values = sum(map(content.count, (b"[", b"{", b",")))
+    if values > _MAX_VALUES:
+        raise ValueError(f"{values} values: want at most {_MAX_VALUES} in a record")
+    return content
+
+
+def _check_numbers(column: Iterable[Any], limit: int) -> None:
+    numbers = [each for each in column if each is not None]
+    # By type: True is an int too, and is no slot.
+    if set(map(type, numbers)) - {int}:
+        raise TypeError("slots and revisions are whole numbers")
+    if numbers and not 0 <= min(numbers) <= max(numbers) < limit:
+        raise ValueError(f"numbers {min(numbers)} to {max(numbers)}: want 0 to {limit - 1}")
 
 
 def _order(standing: Standing) -> Destination:
@@ -130,5 +180,5 @@ def _order(standing: Standing) -> Destination:
 def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, TypeError, ValueError) as error:
         raise Corrupt(f"no base64: {error}") from error

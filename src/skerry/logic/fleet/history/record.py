@@ -28,10 +28,12 @@ from pyroaring import BitMap
 from skerry.api.edge import API_VERSION, DECIDED_BY, SOURCE_PLACEMENT
 from skerry.api.kcp.history import CHANGES, MAX_CAUSES, Change
 from skerry.api.objects import Object
-from skerry.kit.timestamps import parse_rfc3339, rfc3339_micro
+from skerry.kit.timestamps import rfc3339_micro
+from skerry.logic.fleet.history.fields import check_fields, named_in, time_of, whole_number
 from skerry.logic.fleet.history.packing import (
     Corrupt,
     Standing,
+    check_state,
     key_of,
     packed_keys,
     packed_slots,
@@ -40,7 +42,6 @@ from skerry.logic.fleet.history.packing import (
     unpacked_slots,
     unpacked_state,
 )
-from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import label_for
 
 # Destinations are named one by one if they are so few that a person would read them. Newcomers are
@@ -437,8 +438,12 @@ class Record:
 
     @property
     def standings(self) -> list[Standing]:
-        """Of a checkpoint: all destinations."""
-        return unpacked_state(self.object["destinations"].get("state", ""))
+        """Of a checkpoint: all destinations.
+
+        They are unpacked whenever they are asked for. A history has a checkpoint a day, of which
+        an answer needs one, and half a kilobyte for each destination is too much to keep of all.
+        """
+        return unpacked_state(self.object["destinations"]["state"])
 
 
 def read(obj: Mapping[str, Any]) -> Record:
@@ -459,42 +464,28 @@ def read(obj: Mapping[str, Any]) -> Record:
 
 
 def _record(name: str, order: Order, obj: Mapping[str, Any]) -> Record:
-    destinations = obj.get("destinations") or {}
+    check_fields(obj)
+    destinations, page = obj.get("destinations") or {}, obj.get("page") or {}
     slots, keys = destinations.get("slots"), destinations.get("keys")
-    change, page = obj["change"], obj.get("page") or {}
+    change, to = obj["change"], obj.get("to")
     if change not in CHANGES:
         raise ValueError(f"change {change!r} is none")
+    if change == "Checkpoint":
+        check_state(destinations.get("state", ""))
     return Record(
         name,
         order,
-        parse_rfc3339(obj["time"]),
+        time_of(obj),
         change,
         obj["placement"]["uid"],
-        destinations.get("count", 0),
+        whole_number(destinations, "count", 0),
         unpacked_slots(slots) if slots else None,
         unpacked_keys(keys) if keys else (),
-        _named_in(destinations, change, obj.get("to")),
+        named_in(destinations, change, to),
         bool(destinations.get("all")),
         obj.get("from"),
-        obj.get("to"),
-        page.get("number", 1),
-        page.get("of", 1),
+        to,
+        whole_number(page, "number", 1, 1),
+        whole_number(page, "of", 1, 1),
         obj,
     )
-
-
-def _named_in(
-    destinations: Mapping[str, Any], change: Change, revision: int | None
-) -> tuple[Standing, ...]:
-    """Return the destinations that a record has one by one; none of a checkpoint's."""
-    if "state" in destinations and change != "Checkpoint":
-        packed = unpacked_state(destinations["state"])
-        return tuple(each._replace(revision=revision) for each in packed)
-    return tuple(_read_named(each, revision) for each in destinations.get("named") or ())
-
-
-def _read_named(named: Mapping[str, Any], revision: int | None) -> Standing:
-    destination = Destination(
-        named["cluster"], named["location"], named["syncTarget"], named["uid"]
-    )
-    return Standing(destination, named.get("slot"), revision)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skerry.logic.fleet.history.packing import (
+    SLOT_LIMIT,
     Corrupt,
     Standing,
     key_of,
@@ -19,7 +20,7 @@ from skerry.logic.fleet.history.packing import (
 )
 from skerry.logic.fleet.placement.records import Destination
 
-numbers = st.integers(0, 2**32 - 1)
+numbers = st.integers(0, SLOT_LIMIT - 1)
 words = st.text(max_size=5)
 standings = st.builds(
     Standing,
