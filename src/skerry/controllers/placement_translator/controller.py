@@ -129,6 +129,8 @@ class PlacementTranslator:
         self.problems = PlacementProblems(self._problems_changed)
         self.activities = Activities(context.client.clock.monotonic, self.cut_queue.add_after)
         self._watches = WatchSet()
+        self.history_queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-history")
+        self._history = ObjectHistory(self.history_queue.add_after) if views.history else None
         self._handlers = EventHandlers(
             self.tables,
             self._watches,
@@ -140,16 +142,12 @@ class PlacementTranslator:
             locations=inputs.locations.index.objects,
             enqueue_status=self._enqueue_status,
             follow_grants=self._follow_grants,
+            history=self._history,
         )
         self.guards = self._guarded(views.exporter)
         self._guarded_workspaces: Informer | None = None
         self._feeds = Feeds(
-            context.client,
-            context.ids,
-            context.metrics,
-            self._watches,
-            workspaces,
-            self._handlers,
+            context.client, context.ids, context.metrics, self._watches, workspaces, self._handlers
         )
         self._paths = WorkspacePaths(context.client, context.ids, self._handlers.path_read)
         self._contents = ContentReader(
@@ -175,8 +173,8 @@ class PlacementTranslator:
         found = [self._mailbox_loop(), self._status_loop(announce)]
         if inputs.consents is not None:
             found.append(self._report_loop(inputs.consents, announce))
-        if views.history is not None:
-            found.append(self._history_loop(views.history, views.edge.client))
+        if views.history is not None and self._history is not None:
+            found.append(self._history_loop(self._history, views.history, views.edge.client))
         if inputs.rollouts is not None:
             found.append(self._cut_loop(views.edge.client))
         return found
@@ -372,11 +370,9 @@ class PlacementTranslator:
         )
 
     def _history_loop(
-        self, settings: ObjectHistorySettings, client: Client
+        self, history: ObjectHistory, settings: ObjectHistorySettings, client: Client
     ) -> Controller[Any, Any]:
         context, inputs, tables = self._context, self._inputs, self.tables
-        queue: WorkQueue[ObjectRef] = context.queue(f"{NAME}-history")
-        self._handlers.history = history = ObjectHistory(queue.add_after)
         inputs.placements.add_handler(history.placement_changed)
         observer = HistoryObserver(
             client,
@@ -397,7 +393,7 @@ class PlacementTranslator:
             executor,
         )
         return context.controller(
-            f"{NAME}-history", reconciler, queue, inputs.all, _HISTORY_WORKERS
+            f"{NAME}-history", reconciler, self.history_queue, inputs.all, _HISTORY_WORKERS
         )
 
     def _new_sweeper(self, client: Client, rollouts: Informer) -> Sweeper:
@@ -414,8 +410,8 @@ class PlacementTranslator:
     async def run(self) -> None:
         """Translate until cancelled; may be run again afterwards, as leadership comes and goes."""
         self.held.forget_released()
-        if self._handlers.history is not None:
-            self._handlers.history.clear()
+        if self._history is not None:
+            self._history.clear()
         self.guards.start()
         self.tables.dirty.enqueue_all()
         for placement in self.tables.route:
@@ -448,8 +444,8 @@ class PlacementTranslator:
 
     def _problems_changed(self, placement: ObjectRef) -> None:
         self._enqueue_status(placement)
-        if self._handlers.history is not None:
-            self._handlers.history.problems_changed(placement)
+        if self._history is not None:
+            self._history.problems_changed(placement)
 
     def _enqueue_status(self, placement: ObjectRef) -> None:
         self.status_queue.add_after(placement, self._settings.status_delay_seconds)

@@ -32,6 +32,7 @@ from skerry.controllers.placement_translator.consent import Concerned, GrantedPl
 from skerry.controllers.placement_translator.feeds import WatchSet
 from skerry.controllers.placement_translator.held import HeldObjects
 from skerry.controllers.placement_translator.marking import TranslatorTables
+from skerry.controllers.placement_translator.object_history import ObjectHistory
 from skerry.controllers.placement_translator.records import (
     is_same,
     is_source,
@@ -84,12 +85,14 @@ class EventHandlers(RevisionEvents):
         locations: Callable[[], Iterable[Object]],
         enqueue_status: Callable[[ObjectRef], None],
         follow_grants: Callable[[], None],
+        history: ObjectHistory | None = None,
     ) -> None:
         """*slices* returns the slices of a placement, *locations* every Location there is.
 
-        *follow_grants* begins to follow what grants depend on; called at the first of them.
+        *follow_grants* begins to follow what grants depend on; called at the first of them. What
+        is sent is recorded in *history*, where there is one.
         """
-        super().__init__(tables, activities)
+        super().__init__(tables, activities, history)
         self._watches = watches
         self._problems = problems
         self._consent = consent

@@ -58,15 +58,17 @@ class TranslatorTables:
 class Marking:
     """Marks rows. What is marked of a mailbox that is not there is when it appears."""
 
-    def __init__(self, tables: TranslatorTables, activities: Activities) -> None:
+    def __init__(
+        self, tables: TranslatorTables, activities: Activities, history: ObjectHistory | None
+    ) -> None:
+        """*history* is where what is sent is recorded; None where nothing is."""
         self._workspaces = tables.workspaces
         self._route = tables.route
         self._mailboxes = tables.mailboxes
         self._dirty = tables.dirty
         self._revisions = tables.revisions
         self._activities = activities
-        # Where what is sent is recorded; None where nothing is.
-        self.history: ObjectHistory | None = None
+        self._history = history
 
     def mark(self, mailbox: Mailbox, items: Iterable[ObjectRef]) -> None:
         """Have rows evaluated; those of a mailbox that is not there are when it appears."""

@@ -105,7 +105,7 @@ class RevisionEvents(Marking):
         """Have it recorded that placements without a Rollout send something else."""
         about = new or old
         # What is read at the start has not changed, whatever there was before.
-        if self.history is None or about is None or not self._is_read(records):
+        if self._history is None or about is None or not self._is_read(records):
             return
         start = old.digest.hex() if old is not None and old.is_source else ""
         to = new.digest.hex() if new is not None and new.is_source else ""
@@ -114,7 +114,7 @@ class RevisionEvents(Marking):
             senders = [
                 each for each in self._route.sending(about.cluster, item) if settle(each) is None
             ]
-            self.history.revised(senders, item, Sent(start, to, about.resource_version))
+            self._history.revised(senders, item, Sent(start, to, about.resource_version))
 
     def _is_read(self, records: Records) -> bool:
         return bool(self._dirty.scopes.is_complete(records.key))
