@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from skerry.cli.printing import show
+from skerry.cli.printing import show_text
 
 _VARIABLE = "_SKERRY_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -32,4 +32,4 @@ def completion(context: click.Context, shell: str) -> None:
     # Every choice has one; click says None of shells it does not know.
     if script is None:
         raise click.UsageError(f"there is no completion for {shell}")
-    show(script(root.command, {}, "skerry", _VARIABLE).source())
+    show_text(f"{script(root.command, {}, 'skerry', _VARIABLE).source()}\n")

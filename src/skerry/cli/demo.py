@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.status import Status
 
 from skerry.app.demo import Narrator, run_demo
@@ -19,6 +20,7 @@ from skerry.app.settings import ServerSettings, StoreSettings
 from skerry.app.standalone import StartError
 from skerry.cli.printing import show
 from skerry.kit import log
+from skerry.kit.text import inert_line
 
 
 class PlainNarrator:
@@ -49,24 +51,28 @@ class TerminalNarrator:
         self._title = ""
 
     def begin(self, title: str) -> None:
-        self._title = title
-        self._status = self._console.status(title)
+        self._title = inert_line(title)
+        self._status = self._console.status(escape(self._title))
         self._status.start()
 
     def end(self, seen: str, milliseconds: float) -> None:
         self._rest()
-        head = f"[green]✓[/] [bold]{self._title}[/] [dim]{milliseconds:.0f} ms[/]"
-        self._console.print(head)
-        self._console.print(f"  {seen}", style="dim", markup=False, highlight=False)
+        title, took = escape(self._title), f"{milliseconds:.0f} ms"
+        self._console.print(f"[green]✓[/] [bold]{title}[/] [dim]{took}[/]")
+        self._detail(seen, "dim")
 
     def fail(self, why: str) -> None:
         self._rest()
-        self._console.print(f"[red]✗[/] [bold]{self._title}[/]")
-        self._console.print(f"  {why}", style="red", markup=False, highlight=False)
+        self._console.print(f"[red]✗[/] [bold]{escape(self._title)}[/]")
+        self._detail(why, "red")
 
     def say(self, line: str) -> None:
         # Not wrapped: a command that is copied must be one line.
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(inert_line(line), markup=False, highlight=False, soft_wrap=True)
+
+    def _detail(self, line: str, style: str) -> None:
+        text = f"  {inert_line(line)}"
+        self._console.print(text, style=style, markup=False, highlight=False)
 
     def _rest(self) -> None:
         if self._status is not None:

@@ -25,7 +25,7 @@ from skerry.cli.embedded_edges import (
 )
 from skerry.cli.extras import require_extra
 from skerry.cli.lazy import LazyGroup, Listed
-from skerry.cli.printing import show
+from skerry.cli.printing import show, show_text
 from skerry.wire.kubeconfig import KubeconfigError
 
 _AT_A_HUB = {
@@ -226,7 +226,7 @@ def kubeconfig(name: str, data_dir: Path | None) -> None:
             raise EdgeError(
                 f"edge {name} has not been started yet; first: skerry edge start {name}"
             )
-        show(found.kubeconfig.read_text(), end="")
+        show_text(found.kubeconfig.read_text())
 
 
 @edge.command(hidden=True)

@@ -1,6 +1,7 @@
 """skerry edge approve-deletions, accept-store, adopt: what an edge waits for a person to decide.
 
-``cli.edge`` adds these commands to its group.
+``cli.edge`` adds these commands to its group. What they ask about is in words of the edge: each is
+one line with single spaces, so that none passes for another where a terminal breaks it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from skerry.app import edge_holds
 from skerry.app.edge_identity import HubAccess
 from skerry.cli.common_flags import output_flag
 from skerry.cli.edge_identity import hub_options, opened, reporting_errors
-from skerry.cli.printing import confirmed, show, show_json
+from skerry.cli.printing import confirmed, show, show_json, show_lines
+from skerry.kit.text import one_line
 
 T = TypeVar("T")
 
@@ -102,13 +104,14 @@ def approve_deletions(
 
 
 def _show(held: edge_holds.Held, *, to_stderr: bool) -> None:
+    """Show what a person is to approve: a line for each, whatever the edge calls it."""
     more = held.count - len(held.objects)
     lines = [
-        f"edge {held.edge} holds {held.count} deletions (id {held.name}):",
-        *(f"  {name}" for name in held.objects),
+        f"edge {held.edge} holds {held.count} deletions (id {one_line(held.name)}):",
+        *(f"  {one_line(name)}" for name in held.objects),
         *([f"  and {more} more"] if more > 0 else []),
     ]
-    show("\n".join(lines), error=to_stderr)
+    show_lines(lines, error=to_stderr)
 
 
 @click.command(
@@ -139,8 +142,8 @@ def accept_store(
         return await edge_holds.unknown_store(mailbox, name)
 
     store, question = _at_hub(command, kubeconfig, context, look)
-    show(f"edge {name}: {question}", error=output == "json")
-    _confirm(command, f"Let edge {name} believe store {store}?", yes=yes)
+    show(f"edge {name}: {one_line(question)}", error=output == "json")
+    _confirm(command, f"Let edge {name} believe store {one_line(store)}?", yes=yes)
 
     async def accept(hub: HubAccess) -> None:
         mailbox = await edge_holds.mailbox_client(hub, name, imw, espw)
@@ -150,7 +153,7 @@ def accept_store(
     if output == "json":
         show_json({"edge": name, "store": store, "accepted": True}, indent=None)
     else:
-        show(f"edge {name}: store {store} accepted")
+        show(f"edge {name}: store {one_line(store)} accepted")
 
 
 @click.command(

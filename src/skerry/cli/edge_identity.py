@@ -34,7 +34,7 @@ from skerry.app.inventory import CommandFailed
 from skerry.app.syncer_data import SyncerStartError
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag, with_flags
-from skerry.cli.printing import show, show_json
+from skerry.cli.printing import show, show_json, show_text
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
 
@@ -340,7 +340,7 @@ def revoke(name: str, kubeconfig: str, context: str, imw: str, espw: str) -> Non
 def write_output(path: str, text: str) -> None:
     """Write to a file only its owner can read, or to standard output for ``-``."""
     if path == "-":
-        show(text, end="")
+        show_text(text)
         return
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

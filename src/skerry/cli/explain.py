@@ -17,7 +17,7 @@ from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import Command, Flag, output_flag, with_flags
 from skerry.cli.hub_flags import FIND_HUB, answer_or_exit, hub_settings
 from skerry.cli.moments import Moment, local_zone
-from skerry.cli.printing import show, show_json
+from skerry.cli.printing import show, show_json, show_text
 from skerry.logic.fleet.explanation.text import answer_text, problems_text
 from skerry.logic.fleet.history.fold import State
 from skerry.logic.fleet.history.text import Selection, row, state_rows
@@ -90,7 +90,7 @@ def explain(
     if flags["output"] == "json":
         show_json({"problems": [each.as_json() for each in found]})
     else:
-        show(problems_text(found), end="")
+        show_text(problems_text(found))
     if exit_code and found:
         sys.exit(3)
 
@@ -137,7 +137,7 @@ def placement(name: str, location: str, wanted: str, at: datetime | None, **flag
     if flags["output"] == "json":
         show_json(answer.as_json())
     else:
-        show(answer_text(answer), end="")
+        show_text(answer_text(answer))
 
 
 _NOT_RECORDED = "which objects were copied, applied or healthy then is not recorded"

@@ -26,7 +26,11 @@ _SHORT = {"s": "server", "n": "namespace", "h": "help"}
 
 
 class UsageError(Exception):
-    """A mistake in how a command was called."""
+    """A mistake in how a command was called; *advice* is of ours, and has lines of its own."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 @dataclass(slots=True)

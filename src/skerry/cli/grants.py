@@ -11,7 +11,7 @@ from skerry.app.consent import Inventory, inventory
 from skerry.app.explain_names import Unanswered
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
-from skerry.cli.printing import confirmed, show, show_json
+from skerry.cli.printing import confirmed, show, show_json, show_text
 from skerry.logic.fleet.explanation.consent import chosen, consent_text
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def status(output: str, **flags: Any) -> None:
     if output == "json":
         show_json(record)
     else:
-        show(consent_text(record, workspace), end="")
+        show_text(consent_text(record, workspace))
 
 
 @grants.command(

@@ -15,7 +15,7 @@ from skerry.cli import workspace
 from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.printing import show
+from skerry.cli.printing import show, show_text
 from skerry.cli.session import CommandError, Session
 from skerry.logic.machinery.durations import DurationError, duration_of
 
@@ -192,7 +192,7 @@ def crd_snapshot(flags: Parsed) -> None:
     for definition in yaml.safe_load_all(text):
         if definition:
             schema = schema_object(definition, flags.value("prefix"))
-            show("---\n" + yaml.safe_dump(schema, sort_keys=False), end="")
+            show_text("---\n" + yaml.safe_dump(schema, sort_keys=False))
 
 
 def _hash(text: str) -> str:
@@ -248,7 +248,7 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
     ):
         if command and command[0] not in ("bind", "crd"):
             raise UsageError(f'unknown command "{command[0]}" for "kubectl-kcp"')
-        show(HELP)
+        show_text(f"{HELP}\n")
         return
     if command == ("crd", "snapshot"):
         crd_snapshot(flags)

@@ -26,6 +26,7 @@ from skerry.cli import workspace
 from skerry.cli.extras import require_extra
 from skerry.cli.flags import Parsed
 from skerry.cli.printing import show
+from skerry.cli.refusals import RefusingGroup
 from skerry.cli.session import Session
 from skerry.runtime.transport import TransportError
 from skerry.wire.kubeconfig import KubeconfigError, kubeconfig_paths
@@ -43,6 +44,7 @@ _TRACE = click.option("-X", "trace", is_flag=True, help="Accepted; there is no s
 
 
 @click.group(
+    cls=RefusingGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Example:

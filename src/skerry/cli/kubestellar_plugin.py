@@ -26,7 +26,7 @@ from skerry.cli import workspace
 from skerry.cli.edge_identity import DEFAULT_IMAGE, write_output
 from skerry.cli.flags import KUBECONFIG_FLAGS, Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.printing import show
+from skerry.cli.printing import show, show_lines, show_text
 from skerry.cli.session import CommandError, Session, split_url
 from skerry.logic.fleet.syncing.manifest import syncer_id
 from skerry.runtime.transport import TransportError
@@ -112,14 +112,14 @@ async def _ensure_location(call: Call) -> None:
         raise CommandFailed(1, "a location name must be given")
     name = inventory.checked_name(words[0])
     labels = inventory.checked_labels(words[1:])
-    _print(await inventory.ensure_location(call.hub, call.imw, name, labels))
+    show_lines(await inventory.ensure_location(call.hub, call.imw, name, labels))
     if call.parsed.on("enter"):
         call.enter(call.imw)
 
 
 async def _remove_location(call: Call) -> None:
     name = inventory.checked_name(call.only("location name"))
-    _print(await inventory.remove_location(call.hub, call.imw, name))
+    show_lines(await inventory.remove_location(call.hub, call.imw, name))
 
 
 async def _ensure_wmw(call: Call) -> None:
@@ -130,13 +130,15 @@ async def _ensure_wmw(call: Call) -> None:
     parent = call.hub.current
     if warning := await kubestellar.namesake_warning(call.hub, parent, name):
         show(f"Warning: {warning}", error=True)
-    _print(await kubestellar.ensure_wmw(call.hub, parent, name, with_kube=wish == "true"))
+    show_lines(await kubestellar.ensure_wmw(call.hub, parent, name, with_kube=wish == "true"))
     if call.parsed.value("enter", "true") == "true":
         call.enter(f"{parent}:{name}")
 
 
 async def _remove_wmw(call: Call) -> None:
-    _print(await kubestellar.remove_wmw(call.hub, call.hub.current, call.only("workspace name")))
+    show_lines(
+        await kubestellar.remove_wmw(call.hub, call.hub.current, call.only("workspace name"))
+    )
 
 
 async def _prep_for_syncer(call: Call) -> None:
@@ -169,9 +171,10 @@ async def _prepare(call: Call, name: str) -> None:
     if path != "-":
         place = syncer_id(name, edge.mailbox)
         show(f'Wrote physical cluster manifest to {path} for namespace "{place}". Use')
-        show(f'\n  KUBECONFIG=<pcluster-config> kubectl apply -f "{path}"\n')
+        show_lines(["", f'  KUBECONFIG=<pcluster-config> kubectl apply -f "{path}"', ""])
         show("to apply it. Use")
-        show(f'\n  KUBECONFIG=<pcluster-config> kubectl get deployment -n "{place}" {place}\n')
+        get = f'kubectl get deployment -n "{place}" {place}'
+        show_lines(["", f"  KUBECONFIG=<pcluster-config> {get}", ""])
         show("to verify the syncer pod is running.")
 
 
@@ -185,17 +188,12 @@ _COMMANDS: dict[tuple[str, ...], Callable[[Call], Awaitable[None]]] = {
 }
 
 
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        show(line)
-
-
 def run(words: Sequence[str]) -> int:
     """Carry out one call; return its exit code."""
     try:
         parsed = parse(words, {**KUBECONFIG_FLAGS, **_OWN}, _SHORT)
         if parsed.on("help") or not parsed.arguments:
-            show(HELP)
+            show_text(f"{HELP}\n")
             return 0 if parsed.on("help") else 1
         return asyncio.run(_carried_out(parsed))
     except CommandFailed as error:

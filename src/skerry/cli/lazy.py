@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from skerry.cli.extras import missing_extra, refuse
+from skerry.cli.refusals import RefusingGroup
 
 
 class Listed(NamedTuple):
@@ -28,7 +29,7 @@ class Listed(NamedTuple):
 _SHORT_HELP_LENGTH = 64
 
 
-class LazyGroup(click.Group):
+class LazyGroup(RefusingGroup):
     """A group that imports a command when somebody asks for it, and lists it without."""
 
     def __init__(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from skerry.api.edge import USUAL_PROVIDER
-from skerry.cli.printing import show
+from skerry.cli.printing import show_text
 
 _FOLDERS = ("crds", "exports", "imports", "compute", "samples")
 
@@ -43,7 +43,7 @@ def manifests(folders: tuple[str, ...], provider: str, write: Path | None) -> No
     }
     for name, text in files.items():
         if write is None:
-            show(f"---\n# Source: config/{name}\n{text}", end="")
+            show_text(f"---\n# Source: config/{name}\n{text}")
             continue
         path = write / name
         path.parent.mkdir(parents=True, exist_ok=True)

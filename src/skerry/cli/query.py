@@ -16,7 +16,7 @@ from skerry.app.asking import Asking, opened
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
-from skerry.cli.printing import clear_screen, show, show_json, show_lines
+from skerry.cli.printing import clear_screen, show_json, show_lines, show_text
 from skerry.kit.ids import SystemIds
 from skerry.logic.fleet.query.asking import Asked, AskingError, flags_of, spec_of
 from skerry.logic.fleet.query.text import as_csv, notes, table
@@ -157,7 +157,7 @@ def _show(status: Object, output: str, *, clear: bool) -> None:
     if output == "json":
         show_json(status, indent=None if clear else 2)
     elif output == "csv":
-        show(as_csv(status), end="")
+        show_text(as_csv(status))
     else:
         print_columns(table(status))
     if output != "json":

@@ -16,7 +16,7 @@ from skerry.app.rollout import Rollouts, rollouts
 from skerry.cli.columns import print_columns
 from skerry.cli.common_flags import output_flag
 from skerry.cli.hub_flags import answer_or_exit, finds_hub, hub_settings
-from skerry.cli.printing import show, show_json
+from skerry.cli.printing import show, show_json, show_lines, show_text
 from skerry.logic.fleet.rollout.text import history_rows, is_ready, is_stalled, status_lines
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ def status(name: str, watch: bool, output: str, **flags: Any) -> None:
     if output == "json":
         show_json(shown)
     elif not watch:
-        show("\n".join(status_lines(shown)))
+        show_lines(status_lines(shown))
     if watch and not is_ready(shown):
         sys.exit(_STALLED)
 
@@ -91,7 +91,7 @@ async def _watched(found: Rollouts, name: str, output: str) -> Object:
             if output == "text" and live is not None:
                 live.update(Text(text), refresh=True)
             elif output == "text" and text != last:
-                show(text, flush=True)
+                show_text(f"{text}\n", flush=True)
             last = text
             if is_ready(each) or is_stalled(each):
                 return each

@@ -20,7 +20,7 @@ from skerry.app.pod_scheduler import (
 )
 from skerry.cli.common_flags import Command, Flag, with_flags
 from skerry.cli.options import FILE, FOLDER, bind_address_flag, log_flags
-from skerry.cli.printing import show
+from skerry.cli.printing import show, show_text
 from skerry.cli.service import notifying
 from skerry.kit.log import announce
 from skerry.scheduler.config.errors import ConfigurationError
@@ -215,4 +215,4 @@ def explain(settings: PodSchedulerSettings, /, pod: str | None, **question: Any)
         show(f"skerry scheduler explain: {error}", error=True)
         sys.exit(1)
     for answer in answers:
-        show(answer.text(), end="")
+        show_text(answer.text())

@@ -10,7 +10,7 @@ import yaml
 
 from skerry.app.what_if import foresee
 from skerry.cli.explain import asked, hub_flags
-from skerry.cli.printing import show, show_json
+from skerry.cli.printing import show, show_json, show_text
 from skerry.logic.fleet.explanation.text import changes_text
 
 
@@ -49,7 +49,7 @@ def whatif(file: TextIO, delete: bool, **flags: Any) -> None:
     if flags["output"] == "json":
         show_json(answer.as_json())
         return
-    show(changes_text(answer.changes, answer.path, answer.created), end="")
+    show_text(changes_text(answer.changes, answer.path, answer.created))
     for name, why in answer.holds():
         show(f"the removals of {name} would be held: {why}")
     if answer.unread:

@@ -18,7 +18,7 @@ from typing import Any
 from skerry.app.kubeconfig_files import store
 from skerry.cli.flags import Parsed, UsageError, parse
 from skerry.cli.hub_client import RequestFailed
-from skerry.cli.printing import show
+from skerry.cli.printing import show, show_lines, show_text
 from skerry.cli.session import PATH, PREFIX, CommandError, Session, split_url
 from skerry.wire.kubeconfig import KubeconfigError
 
@@ -229,15 +229,16 @@ def _warn_of_claims(session: Session, server: str) -> None:
 
 
 def _unanswered(binding: Mapping[str, Any]) -> list[str]:
-    name, lines = binding["metadata"]["name"], []
+    name: str = binding["metadata"]["name"]
+    lines: list[str] = []
     answers = (binding.get("spec") or {}).get("permissionClaims") or []
     for claim in (binding.get("status") or {}).get("exportPermissionClaims") or []:
         given = [a for a in answers if {**a, "state": ""} == {**claim, "state": ""}]
         shown = _claim_text(claim)
         if not given:
-            lines.append(
-                f"Warning: claim for {shown} exported but not specified on APIBinding {name}\n"
-                "Add this claim to the APIBinding's Spec."
+            lines += (
+                f"Warning: claim for {shown} exported but not specified on APIBinding {name}",
+                "Add this claim to the APIBinding's Spec.",
             )
         if not any(answer.get("state") in ("Accepted", "Rejected") for answer in given):
             lines.append(
@@ -380,7 +381,7 @@ def tree(session: Session, *, full: bool) -> None:
     name = current if full else current.rpartition(":")[2]
     lines = [".", f"└── {name}"]
     _branches(session, current, name if full else "", "    ", lines)
-    show("\n".join(lines) + "\n")
+    show_lines([*lines, ""])
 
 
 def _branches(session: Session, path: str, full_name: str, indent: str, lines: list[str]) -> None:
@@ -421,12 +422,12 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> None:
     if command == "create" and len(arguments) != 1 and not flags.on("help"):
         raise UsageError(f"accepts 1 arg(s), received {len(arguments)}")
     if flags.on("help") or (command == "use" and not arguments):
-        show(HELP)
+        show_text(f"{HELP}\n")
         return
     max_arguments = {"current": 0, "tree": 0}.get(command, 1)
     if len(arguments) > max_arguments:
         if not command:
-            raise UsageError(_unknown_command(arguments[0]))
+            raise _unknown_command(arguments[0])
         raise UsageError(f"accepts {max_arguments} arg(s), received {len(arguments)}")
     session = Session.open(flags, environment)
     name = arguments[0] if arguments else ""
@@ -453,15 +454,13 @@ def _command(words: Sequence[str]) -> tuple[str, list[str]]:
     return "", list(words)
 
 
-def _unknown_command(word: str) -> str:
+def _unknown_command(word: str) -> UsageError:
     """Return what kubectl says of a command it does not have, with those that are much like it."""
     like = difflib.get_close_matches(word, [name for name in _OWN_FLAGS if name])
     hint = "".join(f"\n\t{name}" for name in like)
-    did_you_mean = f"\n\nDid you mean this?{hint}\n" if like else ""
-    return (
-        f'unknown command "{word}" for "workspace"{did_you_mean}\n'
-        "Run 'kubectl ws --help' for usage."
-    )
+    did_you_mean = f"\nDid you mean this?{hint}\n\n" if like else ""
+    advice = f"{did_you_mean}Run 'kubectl ws --help' for usage.\n"
+    return UsageError(f'unknown command "{word}" for "workspace"', advice)
 
 
 # What a shell says of a program that a broken pipe has ended.
@@ -484,6 +483,8 @@ def call(
         return _BROKEN_PIPE
     except (CommandError, KubeconfigError, RequestFailed, UsageError) as error:
         show(f"{prefix}: {error}", error=True)
+        if isinstance(error, UsageError):
+            show_text(error.advice, error=True)
         return 1
     except KeyboardInterrupt:
         return 130

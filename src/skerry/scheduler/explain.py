@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skerry.kit.text import inert_lines
 from skerry.scheduler.cache.cluster import Cluster
 from skerry.scheduler.cache.pod import PodInfo
 from skerry.scheduler.cycle import Decider, DecisionFailed, Found, Profile
@@ -49,7 +50,7 @@ class Explanation:
             f"  {node.node}: refused by {node.plugin}: {', '.join(node.reasons)}"
             for node in refused
         ]
-        return "\n".join(lines) + "\n"
+        return inert_lines(lines)
 
 
 def explain(cluster: Cluster, decider: Decider, profile: Profile, pod: PodInfo) -> Explanation:

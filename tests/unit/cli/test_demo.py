@@ -39,6 +39,39 @@ def test_a_terminal_shows_progress_and_never_reads_markup_in_what_it_reports() -
         assert expected in printed
 
 
+EVIL = "a\x1b[2J\nb\x9b2J\u202e[bold]c"
+
+
+def test_what_is_narrated_is_only_read(capsys: pytest.CaptureFixture[str]) -> None:
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, color_system=None, width=200)
+    for narrator in (PlainNarrator(), TerminalNarrator(console)):
+        narrator.begin(EVIL)
+        narrator.end(EVIL, 3)
+        narrator.begin(EVIL)
+        narrator.fail(EVIL)
+        narrator.say(EVIL)
+    shown = "a?[2J b?2J?[bold]c"
+    assert capsys.readouterr().out.splitlines() == [
+        f"ok   {shown} (3 ms): {shown}", f"FAIL {shown}: {shown}", shown
+    ]  # fmt: skip
+    written = output.getvalue()
+    assert written.count(shown) >= 5
+    assert not {"\x9b", "\u202e"} & set(written)
+    assert "\x1b[2J" not in written
+
+
+def test_why_a_server_did_not_start_is_one_line_that_is_only_read(tmp_path: Path) -> None:
+    folder = tmp_path / "a\x1b[2J\nb\x9b2J"
+    folder.mkdir()
+    (folder / "store.db").touch()
+    free = ["--ports", *map(str, free_ports(3))]
+    ended = CliRunner().invoke(main, ["demo", "--once", "--data-dir", str(folder), *free])
+    assert ended.exit_code == 1
+    assert ended.output.startswith(f"Error: {tmp_path}/a?[2J b?2J holds the state of an earlier")
+    assert ended.output.count("\n") == 1
+
+
 def test_a_command_stays_one_line_on_a_narrow_terminal() -> None:
     output = io.StringIO()
     line = "  kubectl --kubeconfig " + "/a/long/way" * 12 + " get pods --all-namespaces"

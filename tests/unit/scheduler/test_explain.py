@@ -54,3 +54,11 @@ def test_the_best_comes_first_and_the_refused_last() -> None:
         "  plain: 0\n"
         "  no: refused by Plugin: one, two\n"
     )
+
+
+def test_whatever_nodes_and_extenders_say_is_a_line_each() -> None:
+    evil = "a\nb: 9\x1b[2J"
+    verdicts = (NodeVerdict(evil, "Extender", (evil,)), NodeVerdict(evil, scores={evil: 1}))
+    text = Explanation("n/p", "", evil, verdicts).text()
+    assert len(text.splitlines()) == 1 + len(verdicts)
+    assert "\x1b" not in text
