@@ -12,6 +12,9 @@ of a dozen SQLite calls, which costs both of them far more than the calls do; so
 
 A batch is begun at the end of a turn of the loop, when whatever arrived in that turn has been
 queued, or as soon as the one before it is done.
+
+**A disk that hangs** holds up the thread, and nothing can call that back. Whoever waits gets an
+error after a while, and whoever comes gets one at once, until the thread returns.
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ MAX_WAITING = 50_000
 # In a disk's bad minute clients give up, come again and give up; what they left is written later,
 # and must not fill memory until then.
 MAX_WAITING_BYTES = 128 << 20
+# A disk that is slow takes a second at times. One that takes so many is a volume that is lost or
+# held up, and requests behind it would wait as long as it does.
+PATIENCE_SECONDS = 15.0
 _ROWS = 32
 
 
@@ -117,6 +123,10 @@ class Writer:
         # Whether the last batch failed on disk, and the trial under way since somebody asked.
         self._failing = False
         self._trial: asyncio.Future[None] | None = None
+        # How often the thread has been given the connection, and whether it does not come back.
+        self._turns = 0
+        self._hanging = False
+        self._patience: asyncio.TimerHandle | None = None
         ((newest, _),) = rows(connection, NEWEST_AND_COMPACTED)
         self._newest: int = newest
         self._checkpoints = Checkpoints(connection, connect, wal)
@@ -129,6 +139,8 @@ class Writer:
         """Queue a commit; its waiter may be cancelled without effect on the commit."""
         if self._ended:
             raise Unavailable("the writing thread ended; this was not written")
+        if self._hanging:
+            raise _hangs("this was not written")
         if len(self._commits) >= MAX_WAITING or self._waiting_bytes >= MAX_WAITING_BYTES:
             raise Overloaded("too many writes are waiting; this one was not written")
         waiter: asyncio.Future[list[int]] = self._loop.create_future()
@@ -155,10 +167,12 @@ class Writer:
         return self._chore(step)
 
     async def check_writable(self) -> None:
-        """Raise ``Unavailable`` if the last batch failed and a trial fails, too.
+        """Raise ``Unavailable`` if the last batch failed and a trial fails, too, or the disk hangs.
 
         Everybody who asks during a trial gets its outcome, so that probes cost one sync at a time.
         """
+        if self._hanging:
+            raise _hangs("nothing can be written")
         if not self._failing:
             return
         if self._trial is None or self._trial.done():
@@ -178,6 +192,8 @@ class Writer:
         self._stopping = True
         self._begin_soon()
         await asyncio.to_thread(self._thread.join)
+        if self._patience is not None:
+            self._patience.cancel()
 
     def _chore(self, step: Callable[[bool], bool]) -> asyncio.Future[None]:
         waiter: asyncio.Future[None] = self._loop.create_future()
@@ -198,7 +214,33 @@ class Writer:
         self._closing = self._stopping and self._staged is None and not self._chores
         if self._staged is not None or self._chores or self._closing:
             self._ours = False
+            self._turns += 1
+            if self._patience is None:
+                self._wait_for_turn()
             self._turn.release()
+
+    def _wait_for_turn(self) -> None:
+        """See later whether the thread still has the turn that it has now; one timer is enough."""
+        self._patience = self._loop.call_later(PATIENCE_SECONDS, self._check_turn, self._turns)
+
+    def _check_turn(self, turn: int) -> None:
+        self._patience = None
+        if self._ours:
+            return
+        if self._turns != turn:
+            self._wait_for_turn()
+            return
+        log.error("the disk does not answer", seconds=PATIENCE_SECONDS)
+        self._hanging = True
+        staged = self._staged
+        if staged is not None:
+            # They are settled when their batch ends, however late; their keys are not trusted yet.
+            _fail_all([each.waiter for each in staged.batch], _hangs("its outcome is unknown"))
+        queued = list(self._commits)
+        self._commits.clear()
+        self._waiting_bytes = 0
+        failure = _hangs("this was not written")
+        self._completed(queued, [failure for _ in queued], [])
 
     def _take(self) -> list[Pending]:
         batch: list[Pending] = []
@@ -267,6 +309,9 @@ class Writer:
     def _returned(self) -> None:
         """Take the connection back from the thread."""
         self._ours = True
+        if self._hanging:
+            self._hanging = False
+            log.info("the disk answers again", v=0)
         if not self._beginning:
             self._begin()
 
@@ -357,6 +402,10 @@ def _failure(error: apsw.Error, known: str) -> Unavailable:
     """Say what is known of a batch that failed."""
     log.error("commit failed", error=error)
     return Unavailable(f"{_reason(error)}; {known}")
+
+
+def _hangs(known: str) -> Unavailable:
+    return Unavailable(f"the disk has not answered for {PATIENCE_SECONDS:g} s; {known}")
 
 
 def _reason(error: apsw.Error) -> str:

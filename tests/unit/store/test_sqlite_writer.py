@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -143,6 +144,54 @@ async def test_an_overload_in_bytes_is_said_too_and_ends_when_they_are_written(
     await waiting
     await bench.writer.submit([Write("/d", b"")])
     assert [key for key, _ in bench.durable()] == ["/a", "/b", "/d"]
+
+
+async def test_a_disk_that_hangs_keeps_nobody_waiting_and_works_again_when_it_returns(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sqlite_writer, "PATIENCE_SECONDS", 0.05)
+    free = threading.Event()
+    bench.writing.set_commit_hook(lambda: not free.wait(30))
+    sent = bench.writer.submit([Write("/sent", b"1")])
+    while not bench.writer._staged:
+        await asyncio.sleep(0)
+    queued = bench.writer.submit([Write("/queued", b"1")])
+    with pytest.raises(
+        Unavailable, match=r"the disk has not answered for .* its outcome is unknown"
+    ):
+        await sent
+    with pytest.raises(Unavailable, match="this was not written"):
+        await queued
+    with pytest.raises(Unavailable, match="this was not written"):
+        bench.writer.submit([Write("/late", b"1")])
+    with pytest.raises(Unavailable, match="nothing can be written"):
+        await bench.writer.check_writable()
+    free.set()
+    while bench.writer._hanging:
+        await asyncio.sleep(0.001)
+    await bench.writer.check_writable()
+    (revision,) = await bench.writer.submit([Write("/again", b"1")])
+    assert [key for key, _ in bench.durable()] == ["/again", "/sent"]
+    assert [event.key for event in bench.events] == ["/sent", "/again"]
+    # Whoever waited was settled once, with its batch or when it was given up.
+    settled = [write.key for batch in bench.batches for each in batch for write in each.writes]
+    assert settled == ["/queued", "/sent", "/again"]
+    assert revision > bench.events[0].revision
+    assert "the disk does not answer" in capsys.readouterr().err
+
+
+async def test_a_disk_that_answered_meanwhile_is_waited_for_anew(bench: Bench) -> None:
+    await bench.writer.submit([Write("/before", b"")])
+    earlier = bench.writer._turns
+    free = threading.Event()
+    bench.writing.set_commit_hook(lambda: not free.wait(30))
+    waiting = bench.writer.submit([Write("/slow", b"")])
+    while not bench.writer._staged:
+        await asyncio.sleep(0)
+    bench.writer._check_turn(earlier)
+    assert not waiting.done()
+    free.set()
+    assert await waiting == [3]
 
 
 # -- a disk that fails -----------------------------------------------------------------------------
