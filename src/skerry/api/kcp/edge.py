@@ -11,6 +11,7 @@ accident.
 
 from __future__ import annotations
 
+from skerry.api.edge import GROUP
 from skerry.api.kcp import grants, guards, history, queries, revisions, rollouts
 from skerry.api.kcp.building import (
     AGE,
@@ -29,7 +30,6 @@ from skerry.api.kcp.building import (
     whole,
 )
 
-GROUP = "edge.kcp.io"
 _CATEGORIES = ("skerry",)
 
 
