@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from skerry.api.edge import GROUP, USUAL_PROVIDER
+from skerry.api.edge import USUAL_PROVIDER
 from skerry.api.errors import AlreadyExists, Conflict, InternalError, from_status
 from skerry.api.kcp import edge
 from skerry.api.kcp.resources import WORKSPACES
@@ -31,7 +31,7 @@ _NATIVE_PREFIX = "v124"
 # one offers its own instead.
 EDGE_PREFIX = "v261117"
 # Who may bind: groups that an administrator puts people in, never everybody.
-EDGE_BINDERS = f"{GROUP}:binders"
+EDGE_BINDERS = f"{edge.GROUP}:binders"
 COMPUTE_BINDERS = "compute:binders"
 _USERS = "compute:authenticated:use"
 # Another hub on the same store may write the same object at the same moment.
@@ -106,10 +106,10 @@ def edge_export_objects() -> list[Object]:
     export = {
         "apiVersion": "apis.kcp.io/v1alpha1",
         "kind": "APIExport",
-        "metadata": {"name": GROUP},
+        "metadata": {"name": edge.GROUP},
         "spec": {"latestResourceSchemas": [s["metadata"]["name"] for s in schemas]},
     }
-    return [*schemas, export, *_binders(GROUP, EDGE_BINDERS)]
+    return [*schemas, export, *_binders(edge.GROUP, EDGE_BINDERS)]
 
 
 def _workspace(name: str, type_name: str) -> Object:
@@ -154,7 +154,7 @@ def compute_permission_objects() -> list[Object]:
 
     The name is not that of a role which a hub has from the start: it adds and replaces nothing.
     """
-    return _permissions(_KUBERNETES, f"{GROUP}:report", _BOUND_USERS)
+    return _permissions(_KUBERNETES, f"{edge.GROUP}:report", _BOUND_USERS)
 
 
 def _permissions(kinds: Sequence[tuple[str, str]], name: str, *groups: str) -> list[Object]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from skerry.api.edge import API_VERSION, GROUP, USUAL_PROVIDER
+from skerry.api.edge import API_VERSION, USUAL_PROVIDER
 from skerry.api.kcp import edge
 from skerry.api.kcp.resources import LOCATIONS, SYNC_TARGETS
 from skerry.api.objects import Object
@@ -57,7 +57,7 @@ def _objects(provider: str) -> Mapping[str, Sequence[Object]]:
         **{f"crds/{_crd_file(kind)}": [kind] for kind in edge.definitions()},
         **_exports(),
         "imports/bind-edge.yaml": [_binding(provider)],
-        f"compute/rbac-{GROUP}.yaml": compute_permission_objects(),
+        f"compute/rbac-{edge.GROUP}.yaml": compute_permission_objects(),
         **{f"samples/{name}": [obj] for name, obj in _samples().items()},
     }
 
@@ -76,7 +76,7 @@ def _exports() -> dict[str, list[Object]]:
         elif obj["kind"] == "APIExport":
             files[f"exports/apiexport-{name}.yaml"] = [obj]
         else:
-            files.setdefault(f"exports/rbac-{GROUP}.yaml", []).append(obj)
+            files.setdefault(f"exports/rbac-{edge.GROUP}.yaml", []).append(obj)
     return files
 
 
@@ -85,7 +85,7 @@ def _binding(provider: str) -> Object:
         "apiVersion": "apis.kcp.io/v1alpha1",
         "kind": "APIBinding",
         "metadata": {"name": _BINDING},
-        "spec": {"reference": {"export": {"path": provider, "name": GROUP}}},
+        "spec": {"reference": {"export": {"path": provider, "name": edge.GROUP}}},
     }
 
 

@@ -16,7 +16,7 @@ from types import ModuleType
 import click
 from prometheus_client import CollectorRegistry
 
-from skerry.api.edge import GROUP, NOT_ENFORCED
+from skerry.api.edge import NOT_ENFORCED
 from skerry.api.edge_marks import MARKS
 from skerry.api.kcp import edge
 from skerry.api.kcp.building import Raw
@@ -169,7 +169,7 @@ def _metrics() -> str:
 
 
 def _edge_api() -> str:
-    lines = [_HEAD, f"# The API group `{GROUP}`\n"]
+    lines = [_HEAD, f"# The API group `{edge.GROUP}`\n"]
     for definition in edge.definitions():
         spec = definition["spec"]
         version = spec["versions"][0]

@@ -11,7 +11,6 @@ accident.
 
 from __future__ import annotations
 
-from skerry.api.edge import GROUP
 from skerry.api.kcp import grants, guards, history, queries, revisions, rollouts
 from skerry.api.kcp.building import (
     AGE,
@@ -30,6 +29,8 @@ from skerry.api.kcp.building import (
     whole,
 )
 
+# As in ``api.edge``, which knows this package and so cannot be asked.
+GROUP = "edge.kcp.io"
 _CATEGORIES = ("skerry",)
 
 
