@@ -9,8 +9,8 @@ Time counts only as the supervisor spent it looking. Everything may have been st
 suspended machine, a frozen container, Ctrl-Z), and then no process is more to blame than the
 supervisor is: of a pause that it slept through, one look's time counts.
 
-A word that is 0 says that its process has not begun to answer. How long that takes depends on what
-there is to read, and is not limited.
+A word that is 0 says that its process has not begun to answer: it beats when it says that it is
+ready, at the latest. How long that takes depends on what there is to read, and is not limited.
 """
 
 from __future__ import annotations
@@ -58,8 +58,11 @@ class ProcessBeat:
     async def run(self, clock: Clock) -> None:
         """Beat until cancelled."""
         while True:
-            self._cells[self._own] += 1
+            self.beat()
             await clock.sleep(BEAT_SECONDS)
+
+    def beat(self) -> None:
+        self._cells[self._own] += 1
 
 
 class Silence:

@@ -262,6 +262,8 @@ class ProcessGroup:
         )
 
         def ready(line: str) -> None:
+            # From now on it is looked after, whatever it does next.
+            member.beat.beat()
             os.write(said, line.encode())
             os.close(said)
 
