@@ -2,8 +2,9 @@
 
 The supervisor listens, forks, and waits; it answers nothing itself. Every process inherits the
 listening sockets, so a connection is taken by whichever process is free, and one that arrives when
-a process has just died is taken by another: nothing is refused, and no queue is lost with it. They
-are equal servers over one etcd, as servers on several machines are, and elect who runs controllers.
+a process has just died is taken by another: nothing is refused, and no queue is lost with it but
+what waits in a process because none was free. They are equal servers over one etcd, as servers on
+several machines are, and elect who runs controllers.
 
 The first process starts alone, because it makes what is made once (keys, certificates, the first
 objects). The group is ready when all are. From then on one that ends is started again, at once at

@@ -22,6 +22,9 @@ from skerry.server.watch.shared_revisions import ProcessRevisions
 # A batch runs so many parts at once, all in one process and in one name, and refusing some would
 # refuse most: the next ones are there at once. Two batches, for an edge has two connections.
 _MIN_QUEUE = 2 * PARTS_AT_ONCE
+# An idle process takes a connection within a millisecond, one in a long turn of its loop after
+# some ten of them.
+_OTHERS_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +81,15 @@ def flow_share(settings: FlowSettings, processes: int) -> FlowSettings:
 
 
 def http_share(settings: HttpSettings, processes: int) -> HttpSettings:
-    """Return the part of the transport's limits that each of *processes* has."""
+    """Return the part of the transport's limits that each of *processes* has.
+
+    Connections wait in the kernel, where all take from: in a process wait only those that none
+    could begin at once.
+    """
     return replace(
         settings,
+        waiting=_share(settings.waiting, processes),
+        others_seconds=_OTHERS_SECONDS if processes > 1 else 0.0,
         connections=_share(settings.connections, processes),
         stranger_connections=_share(settings.stranger_connections, processes),
         arriving_bytes=max(4 * settings.body_bytes, _share(settings.arriving_bytes, processes)),

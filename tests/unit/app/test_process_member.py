@@ -9,13 +9,14 @@ import pytest
 
 from skerry.api.edge_identity import EDGE_GROUPS
 from skerry.api.errors import TooManyRequests
-from skerry.app.process_member import flow_share
+from skerry.app.process_member import flow_share, http_share
 from skerry.kit.clock import LoopClock
 from skerry.server.batch import Batches
 from skerry.server.catalogue import TypeSet
 from skerry.server.extensions import BATCH, Visit
 from skerry.server.flow import FairFlow, FlowSettings
 from skerry.server.http.message import Answer, Request, Response, Stream
+from skerry.server.http.settings import HttpSettings
 from skerry.server.request.info import RequestInfo
 from skerry.server.user import User
 from tests.kit.server.flow import admitted
@@ -76,3 +77,16 @@ async def test_what_is_beyond_two_batches_is_still_refused() -> None:
     flow = FairFlow(flow_share(FlowSettings(), 64), LoopClock())
     found = await asyncio.gather(*(codes(flow, USERS["an edge"], 100) for _ in range(4)))
     assert any(429 in each for each in found)
+
+
+@pytest.mark.parametrize("processes", [2, 64])
+def test_processes_of_a_group_leave_to_each_other_what_they_cannot_begin(processes: int) -> None:
+    whole = HttpSettings()
+    part = http_share(whole, processes)
+    assert 0 < part.others_seconds < 1
+    assert part.waiting == whole.waiting // processes
+    assert part.handshakes == whole.handshakes, "what they cost is each process's own"
+
+
+def test_a_process_that_is_alone_leaves_nothing_to_others() -> None:
+    assert http_share(HttpSettings(), 1).others_seconds == HttpSettings().others_seconds == 0

@@ -14,7 +14,12 @@ When more come than can be served, as all edges of a hub that was away, the one 
 the first to be served. Somebody has to wait long, whatever the order: in order of arrival it would
 be everybody, people and controllers among them; so it is those who had to wait already. A client
 waits some seconds for its handshake, then leaves and comes again. A handshake for one who left
-would use up what the present ones wait for, so those are only closed.
+would use up what the present ones wait for, so those are only closed. Before that order comes
+another: addresses take turns (``arrivals``), for whoever comes and says nothing comes last, too.
+
+Processes that share a listening socket take only what they can begin at once. What cannot be begun
+stays in the kernel's queue for the others; what nobody took for a moment is taken to wait here,
+where it has its turn among all.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from skerry.kit.log import Logger
+from skerry.server.http.arrivals import Arrival, Arrivals
 from skerry.server.http.settings import HttpSettings
 
 log = Logger("http")
@@ -154,14 +160,16 @@ class Acceptor:
         self._sockets = sockets
         self._tls = tls
         self._connect = connect
-        self._handshakes: set[asyncio.Task[None]] = set()
-        # Connections and their addresses, in order of arrival.
-        self._waiting: list[tuple[socket.socket, str]] = []
+        # Each with its address.
+        self._handshakes: dict[asyncio.Task[None], str] = {}
+        self._arrivals = Arrivals()
         self._turn: asyncio.Handle | None = None
         # Set while a turn of the loop is being measured.
         self._measuring: asyncio.Handle | None = None
         self._listening = False
         self._retry: asyncio.TimerHandle | None = None
+        # Set while connections are left to other processes.
+        self._leaving: asyncio.TimerHandle | None = None
         self._closed = False
 
     @property
@@ -172,7 +180,7 @@ class Acceptor:
     @property
     def waiting(self) -> int:
         """How many connections wait for their handshake to begin."""
-        return len(self._waiting)
+        return len(self._arrivals)
 
     def start(self) -> None:
         """Begin to take connections in."""
@@ -189,7 +197,36 @@ class Acceptor:
                 self._host.loop.remove_reader(each.fileno())
 
     def _arrived(self, listening: socket.socket) -> None:
-        for _ in range(_TAKEN_AT_A_TURN):
+        if not self._host.settings.others_seconds:
+            self._take(listening, _TAKEN_AT_A_TURN)
+        elif free := self._free():
+            # Others may begin the rest at the same time.
+            self._take(listening, min(free, _AT_A_TURN))
+        else:
+            self._leave_to_others()
+        self._go_on()
+
+    def _free(self) -> int:
+        """Return how many more connections would not have to wait."""
+        return max(0, self._pace.allowed - len(self._handshakes) - len(self._arrivals))
+
+    def _leave_to_others(self) -> None:
+        """Take nothing for a moment; what is still there then is left to nobody."""
+        self._pause()
+        if self._leaving is None:
+            seconds = self._host.settings.others_seconds
+            self._leaving = self._host.loop.call_later(seconds, self._take_what_is_left)
+
+    def _take_what_is_left(self) -> None:
+        self._leaving = None
+        if self._retry is None:
+            for each in self._sockets:
+                self._take(each, _TAKEN_AT_A_TURN)
+        self._go_on()
+
+    def _take(self, listening: socket.socket, limit: int) -> None:
+        """Take up to *limit* connections."""
+        for _ in range(limit):
             if not self._has_room():
                 self._pause()
                 break
@@ -200,30 +237,44 @@ class Acceptor:
             except OSError as error:
                 self._failed(error)
                 break
-            self._waiting.append((taken, str(name[0]) if isinstance(name, tuple) else ""))
-        self._serve()
+            address = str(name[0]) if isinstance(name, tuple) else ""
+            self._arrivals.add(taken, address, self._host.loop.time())
 
     def _has_room(self) -> bool:
-        limit = self._host.settings.waiting
-        if len(self._waiting) >= limit:
-            oldest = self._waiting[:_TAKEN_AT_A_TURN]
-            left = {each for each, _ in oldest if _has_left(each)}
-            self._waiting[: len(oldest)] = [each for each in oldest if each[0] not in left]
-            for each in left:
-                each.close()
-        return len(self._waiting) < limit
+        limit = max(1, self._host.settings.waiting)
+        if len(self._arrivals) >= limit:
+            for each in self._arrivals.oldest(_TAKEN_AT_A_TURN):
+                if self._has_given_up(each):
+                    self._arrivals.remove(each)
+                    each.taken.close()
+        return len(self._arrivals) < limit
+
+    def _has_given_up(self, arrival: Arrival) -> bool:
+        """Tell whether there is no use in a handshake any more. One that waited for as long as a
+        handshake may take waits for nothing better, and others cannot even come in."""
+        waited = self._host.loop.time() - arrival.since
+        return waited > self._host.settings.header_seconds or _has_left(arrival.taken)
+
+    def _go_on(self) -> None:
+        """Begin what can be begun, and listen where there is room then."""
+        self._serve()
+        if self._listening or self._retry is not None or not self._has_room():
+            return
+        if self._leaving is None or self._free():
+            self.start()
 
     def _serve(self) -> None:
         """Begin some handshakes, and the next ones at another turn of the loop."""
         begun = 0
         if self._handshakes and self._measuring is None:
             self._measuring = self._host.loop.call_soon(self._measured, self._now())
-        while self._waiting and len(self._handshakes) < self._pace.allowed:
+        while self._arrivals.may_begin(self._pace.allowed):
             if begun == _AT_A_TURN:
                 if self._turn is None:
                     self._turn = self._host.loop.call_soon(self._next_turn)
                 return
-            begun += self._begin(*self._waiting.pop())
+            _, taken, address, _ = self._arrivals.pop()
+            begun += self._begin(taken, address)
 
     def _measured(self, began: float) -> None:
         """End the measurement of a turn; what came of it is for the next handshake to heed."""
@@ -232,7 +283,7 @@ class Acceptor:
 
     def _next_turn(self) -> None:
         self._turn = None
-        self._serve()
+        self._go_on()
 
     def _failed(self, error: OSError) -> None:
         if error.errno in _EXHAUSTED:
@@ -253,17 +304,15 @@ class Acceptor:
             # As the event loops do: an answer in two writes must not wait for the peer.
             taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         task = self._host.loop.create_task(self._handshake(taken, address))
-        self._handshakes.add(task)
+        self._handshakes[task] = address
+        self._arrivals.begin(address)
         task.add_done_callback(self._ended)
         return True
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._handshakes.discard(task)
-        if self._closed:
-            return
-        self._serve()
-        if not self._listening and self._retry is None:
-            self.start()
+        self._arrivals.end(self._handshakes.pop(task))
+        if not self._closed:
+            self._go_on()
 
     async def _handshake(self, taken: socket.socket, address: str) -> None:
         """Make a connection of a socket; from then on the connection counts as a stranger."""
@@ -292,14 +341,14 @@ class Acceptor:
         """Take nothing more in, and give up the handshakes under way."""
         self._closed = True
         self._pause()
-        if self._retry is not None:
-            self._retry.cancel()
-        for turn in (self._turn, self._measuring):
+        for turn in (self._turn, self._measuring, self._retry, self._leaving):
             if turn is not None:
                 turn.cancel()
-        for each in (*self._sockets, *(waiting for waiting, _ in self._waiting)):
+        for each in self._sockets:
             each.close()
-        self._waiting.clear()
+        for arrival in list(self._arrivals):
+            self._arrivals.remove(arrival)
+            arrival.taken.close()
         for task in list(self._handshakes):
             task.cancel()
         for task in list(self._handshakes):

@@ -42,10 +42,15 @@ class HttpSettings:
     stream and a connection for its heartbeats."""
 
     handshakes: int = 64
-    """TLS handshakes under way at once; further connections wait."""
+    """TLS handshakes under way at once; further connections wait. Where one address has more than
+    its share of them, those are more by what it has too much."""
 
     waiting: int = 4096
     """Connections that wait for their handshake; further ones stay in the kernel's queue."""
+
+    others_seconds: float = 0.0
+    """How long connections that would have to wait are left to other processes that share the
+    listening socket; 0 where there are none."""
 
     stranger_connections: int = 512
     """Connections of one address without valid credentials, handshakes included; a further one is
