@@ -6,7 +6,8 @@ the others, however many it sends; and where all come from one, or each from its
 newest that is served first.
 
 Turns are kept in a heap in which nothing is ever changed: whatever becomes of an address, its
-present turn is added, and turns that do not hold any more are dropped when they come up.
+present turn is added, and turns that do not hold any more are dropped when they come up. Where only
+one address waits there are no turns to be kept.
 """
 
 from __future__ import annotations
@@ -77,8 +78,7 @@ class Arrivals:
 
     def pop(self) -> Arrival:
         """Remove and return the next one; there must be one."""
-        self._drop_passed_turns()
-        arrival = self._waiting[-self._turns[0][1]]
+        arrival = self._waiting[next(reversed(self._of[self._next_address()]))]
         self.remove(arrival)
         return arrival
 
@@ -97,8 +97,9 @@ class Arrivals:
         if len(counts) >= allowed:
             return False
         share = max(1, allowed // (len(counts) + 1))
-        self._drop_passed_turns()
-        return self._turns[0][0] < share and sum(min(each, share) for each in counts) < allowed
+        if self._under_way.get(self._next_address(), 0) >= share:
+            return False
+        return sum(min(each, share) for each in counts) < allowed
 
     def begin(self, address: str) -> None:
         """Count one more handshake of *address* as under way."""
@@ -122,12 +123,19 @@ class Arrivals:
         return self._under_way.get(address, 0), -next(reversed(self._of[address])), address
 
     def _note_turn(self, address: str) -> None:
-        heapq.heappush(self._turns, self._turn(address))
-        if len(self._turns) > 2 * len(self._waiting) + _SPARE_TURNS:
+        if len(self._of) == 1:
+            self._turns.clear()
+        elif self._turns and len(self._turns) <= 2 * len(self._waiting) + _SPARE_TURNS:
+            heapq.heappush(self._turns, self._turn(address))
+        else:
             self._turns = [self._turn(each) for each in self._of]
             heapq.heapify(self._turns)
 
-    def _drop_passed_turns(self) -> None:
+    def _next_address(self) -> str:
+        """Return whose turn it is; somebody must be waiting."""
+        if len(self._of) == 1:
+            return next(iter(self._of))
         turns = self._turns
         while turns[0][2] not in self._of or turns[0] != self._turn(turns[0][2]):
             heapq.heappop(turns)
+        return turns[0][2]

@@ -104,7 +104,7 @@ def test_turns_are_those_of_a_list_that_is_looked_through(data: Any) -> None:
             real.end(address)
             simple.under_way[address] -= 1
         assert [(each.number, each.address) for each in real] == simple.waiting
-        assert len(real._turns) <= 2 * len(real) + 64
+        assert len(real._turns) <= 2 * len(real) + 65
 
 
 @pytest.mark.parametrize(
