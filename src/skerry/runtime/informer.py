@@ -19,6 +19,7 @@ from skerry.api.kinds import GroupVersionResource
 from skerry.api.objects import Object, revision_of
 from skerry.kit.ids import IdSource
 from skerry.kit.invariant import invariant
+from skerry.kit.signal import Signal
 from skerry.runtime.answers import EventKind
 from skerry.runtime.client import EVERYTHING, Client, Selection
 from skerry.runtime.index import Index, Key, key_of
@@ -65,6 +66,8 @@ class Informer:
         self._keeps = keeps
         self.index = Index() if index is None else index
         self.synced = asyncio.Event()
+        # Sent once: the first state is in the cache, and every handler has been notified of it.
+        self.completed = Signal[[]]()
         self._handlers: list[Handler] = []
         counted = metrics or RuntimeMetrics()
         self._cached = counted.cached.labels(str(gvr.group_resource))
@@ -121,7 +124,9 @@ class Informer:
         for key in [key for key in self.index if key not in present]:
             self._notify(self.index.remove(key), None)
         self._cached.set(len(self.index))
-        self.synced.set()
+        if not self.synced.is_set():
+            self.synced.set()
+            self.completed.send()
 
     def apply(self, kind: EventKind, item: Object) -> None:
         if kind == "DELETED":

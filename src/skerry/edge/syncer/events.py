@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from skerry.api.edge import ACCEPT_STORE_IDENTITY, APPROVE_DELETIONS, TYPES_CHANGED
-from skerry.api.kinds import GroupResource
+from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.edge.syncer.state import SyncerState
@@ -64,6 +64,7 @@ class EventHandlers:
         s.hub_types.changed.connect(self.hub_types_changed)
         s.trust.changed.connect(self.trust_changed)
         s.edge_cache.changed.connect(self.edge_changed)
+        s.edge_cache.completed.connect(self.edge_completed)
         s.edge_types.changed.connect(self.edge_types_changed)
         s.rights.granted.connect(self.right_granted)
         s.causes.changed.connect(self.cause_changed)
@@ -164,6 +165,17 @@ class EventHandlers:
             s.back.add_after(ref, s.settings.return_seconds)
         elif new is not None and new.get(OURS):
             s.down.add(ref)  # a record was lost: reported as an object nobody answers for
+
+    def edge_completed(self, gvr: GroupVersionResource, namespace: str) -> None:
+        """Enqueue what we placed and a place that was read lacks: nothing else will name it."""
+        s = self._s
+        self._enqueue(
+            ref
+            for ref in s.records.all_placed()
+            if ref.group_resource == gvr.group_resource
+            and namespace in ("", ref.namespace)
+            and s.edge_cache.get(gvr, ref) is None
+        )
 
     def edge_types_changed(self) -> None:
         """Enqueue what waited for its type to be served; nothing else hangs on that."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skerry.api.edge import ACCEPT_STORE_IDENTITY, SYNCER_CONFIG_NAME, TYPES_CHANGED
-from skerry.api.kinds import GroupResource
+from skerry.api.kinds import GroupResource, GroupVersionResource
 from skerry.api.objects import Object
 from skerry.api.refs import ObjectRef, namespace_ref
 from skerry.app.syncer import hub_client
@@ -36,6 +36,7 @@ PAGE = ObjectRef("", "", "configmaps", "shop", "page")
 SECOND = ObjectRef("", "", "configmaps", "shop", "second")
 ELSEWHERE = ObjectRef("", "", "configmaps", "elsewhere", "page")
 CONFIG_MAPS = GroupResource("", "configmaps")
+MAPS = GroupVersionResource("", "v1", "configmaps")
 OBJECT: Object = {"metadata": {"name": "page", "namespace": "shop"}}
 
 
@@ -169,6 +170,21 @@ async def test_a_change_at_the_edge_concerns_what_is_ours(tmp_path: Path) -> Non
         h.events.edge_changed(PAGE, OBJECT, None)
         assert drain(h.state.down) == {PAGE}
         assert h.state.back.delayed == 1
+
+
+@virtual
+async def test_what_went_before_its_place_was_watched_is_looked_at_once_the_place_was_read(
+    tmp_path: Path,
+) -> None:
+    async with handled(tmp_path) as h:
+        h.place(PAGE, SECOND, ELSEWHERE)
+        h.events.connect()
+        present = {**OBJECT, "metadata": {**OBJECT["metadata"], "uid": "u", "resourceVersion": "1"}}
+        await h.state.edge_cache.watch(MAPS, "shop").replace([present])
+        # The page is there, and said so; of the second nobody will ever say anything.
+        assert drain(h.state.down) == {PAGE, SECOND}
+        await h.state.edge_cache.watch(MAPS, "shop").replace([present])
+        assert drain(h.state.down) == set(), "whoever goes from now on is named"
 
 
 @virtual

@@ -2,6 +2,10 @@
 
 Watches begin with the first object that needs them. A type in few namespaces is watched in each
 of them, so that a syncer needs no right to look elsewhere; in many, once for the whole edge.
+
+Until a watch has read its place, the edge is asked about single objects. One that goes after that
+and before the watch begins is never in the watch, whose changes therefore never name it. So
+``completed`` says when a place was read, and what should be there is compared with it once.
 """
 
 from __future__ import annotations
@@ -27,11 +31,13 @@ class _Type:
 
 
 class EdgeCache:
-    """Rows of edge objects; ``changed`` is sent with the old and the new one."""
+    """Rows of edge objects; ``changed`` is sent with the old and the new one, ``completed`` with
+    the type and the namespace that were read completely, the empty one for the whole edge."""
 
     def __init__(self, factory: InformerFactory) -> None:
         self._factory = factory
         self.changed = Signal[[ObjectRef, Object | None, Object | None]]()
+        self.completed = Signal[[GroupVersionResource, str]]()
         self._types: dict[GroupVersionResource, _Type] = {}
 
     def watch(self, gvr: GroupVersionResource, namespace: str) -> Informer:
@@ -63,4 +69,5 @@ class EdgeCache:
             self.changed.send(ObjectRef.local(gvr.group_resource, new or old or {}), old, new)
 
         informer.add_handler(handler)
+        informer.completed.connect(lambda: self.completed.send(gvr, namespace))
         return informer

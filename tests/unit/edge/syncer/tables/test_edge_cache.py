@@ -55,6 +55,17 @@ async def test_rows_and_their_changes_are_sent_with_their_names() -> None:
     assert cache.get(MAPS, PAGE) is None
 
 
+async def test_a_place_is_complete_once_and_after_its_rows_were_sent() -> None:
+    cache = edge_cache()
+    sent: list[object] = []
+    cache.changed.connect(lambda ref, _old, _new: sent.append(ref.name))
+    cache.completed.connect(lambda gvr, namespace: sent.append((gvr, namespace)))
+    watch = cache.watch(MAPS, "shop")
+    await watch.replace([page()])
+    await watch.replace([])
+    assert sent == ["page", (MAPS, "shop"), "page"]
+
+
 async def test_in_many_namespaces_a_type_is_watched_once_for_the_whole_edge() -> None:
     cache = edge_cache()
     first = cache.watch(MAPS, "n0")
