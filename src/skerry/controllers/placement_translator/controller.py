@@ -358,7 +358,6 @@ class PlacementTranslator:
         executor = CutExecutor(
             client,
             tables,
-            self.activities,
             NAME,
             self._writing,
             metrics=context.metrics,

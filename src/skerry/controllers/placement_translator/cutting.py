@@ -246,13 +246,16 @@ def decide_cut(observed: ObservedCut) -> CutPlan:
 
 
 class CutExecutor(Executor):
-    """Writes contents side by side and the manifest after them; what failed is looked at again."""
+    """Writes contents side by side and the manifest after them.
+
+    What failed is tried again by whoever retries, with what there is then; nothing here enqueues
+    it, or a Rollout that wants no quiet would be tried without a pause.
+    """
 
     def __init__(
         self,
         client: Client,
         tables: TranslatorTables,
-        activities: Activities,
         controller: str,
         writing: asyncio.Lock,
         *,
@@ -263,19 +266,13 @@ class CutExecutor(Executor):
         super().__init__(client, controller, metrics=metrics, dry_run=dry_run)
         self._writing = writing
         self._tables = tables
-        self._activities = activities
         self._acts = not dry_run
 
     async def execute(self, plan: Plan) -> list[Outcome]:
         if not isinstance(plan, CutPlan) or plan.placement is None:
             return await super().execute(plan)
-        try:
-            async with self._writing:
-                return await self._written(plan, plan.placement)
-        except (ApiError, TransportError):
-            # The objects may have changed since; what is written next is what there is then.
-            self._activities.touch([plan.placement])
-            raise
+        async with self._writing:
+            return await self._written(plan, plan.placement)
 
     async def _written(self, plan: CutPlan, placement: ObjectRef) -> list[Outcome]:
         outcomes = await super().execute(Plan(plan.actions[: plan.contents], unordered=True))

@@ -134,7 +134,6 @@ class Desk:
         self.executor = CutExecutor(
             Client(self.hub),
             self.world.tables,
-            self.world.activities,
             "translator",
             asyncio.Lock(),
             metrics=RuntimeMetrics(),
@@ -233,6 +232,22 @@ async def test_what_there_was_before_is_that_revision_cut_again() -> None:
     assert isinstance(patch, Patch)
 
 
+async def test_what_failed_is_left_to_its_retry_however_little_quiet_is_asked_for() -> None:
+    desk = Desk()
+    desk.roll_out(quiet="0s")
+    found = await desk.observed()
+    assert found is not None
+    desk.hub.failing = "web-1"
+    desk.later.clear()
+    enqueued = list(desk.world.cuts)
+    with pytest.raises(TransportError):
+        await desk.executor.execute(decide_cut(found))
+    assert (desk.later, desk.world.cuts) == ([], enqueued), "nobody enqueues it"
+    again = await desk.observed()
+    assert again is not None
+    assert again.numbered.number == 1
+
+
 @pytest.mark.parametrize("trouble", ["failing", "refused"])
 async def test_a_cause_whose_author_cannot_be_read_is_named_without(trouble: str) -> None:
     desk = Desk()
@@ -267,18 +282,18 @@ async def test_a_content_that_cannot_be_written_leaves_no_manifest_and_is_tried_
     found = await desk.observed()
     assert found is not None
     desk.hub.refused = min(found.state.contents)
-    desk.world.cuts.clear()
     with pytest.raises(ApiError):
         await desk.executor.execute(decide_cut(found))
     assert "web-1" not in [name for _, name in desk.hub.requests]
     assert not desk.world.tables.revisions.table.pages(WEB)
-    assert [placement for placement, _ in desk.world.cuts] == [WEB]
+    desk.hub.refused = ""
+    assert await desk.cut() == 1, "whoever retries it finds it due"
 
 
 async def test_a_dry_run_and_another_plan_take_nothing_for_written() -> None:
     desk = Desk()
     dry = CutExecutor(
-        Client(desk.hub), desk.world.tables, desk.world.activities, "translator", asyncio.Lock(),
+        Client(desk.hub), desk.world.tables, "translator", asyncio.Lock(),
         metrics=RuntimeMetrics(), dry_run=True,
     )  # fmt: skip
     found = await desk.observed()
