@@ -218,14 +218,13 @@ def single_placement_slice() -> Raw:
             "syncTargetName": text("Name of the SyncTarget."),
             "syncTargetUID": text("UID of the SyncTarget."),
             "slot": whole(
-                "Permanent number of the destination in the placement, never reused; only where "
-                "the placement has a Rollout.",
+                "Permanent number of the destination, never reused; only with a Rollout.",
                 format="int64",
                 minimum=1,
+                maximum=history.MAX_SLOT,
             ),
             "revision": whole(
-                "Number of the PlacementRevision that is sent to the destination; absent where "
-                "the objects are sent as they are.",
+                "Number of the PlacementRevision that is sent; absent: objects as they are.",
                 format="int64",
                 minimum=1,
             ),

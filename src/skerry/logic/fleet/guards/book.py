@@ -29,6 +29,8 @@ NOBODY: Members = frozenset()
 
 # How long a request that was confirmed, or whose user bypasses guards, speaks for what it does.
 PAID_FOR = timedelta(minutes=15)
+# Of a book that somebody wrote by hand.
+_YEARS = range(1970, 9000)
 
 
 class Part(NamedTuple):
@@ -128,18 +130,29 @@ def book_of(status: Mapping[str, Any] | None, part: Part = DESTINATIONS) -> Book
 
 
 def hold_of(written: Mapping[str, Any] | None) -> Hold | None:
-    """Read what is held; None for nothing."""
+    """Read what is held; None for nothing, and for what is no hold."""
     if not written:
         return None
-    return Hold(
-        str(written["name"]),
-        int(written["removed"]),
-        int(written["limit"]),
-        int(written.get("of") or 0),
-        parse_rfc3339(written["since"]),
-        str(written["why"]),
-        tuple(map(str, written.get("guards") or ())),
-    )
+    try:
+        return Hold(
+            str(written["name"]),
+            int(written["removed"]),
+            int(written["limit"]),
+            int(written.get("of") or 0),
+            _time_of(written["since"]),
+            str(written["why"]),
+            tuple(map(str, written.get("guards") or ())),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _time_of(text: object) -> datetime:
+    """Return the time of an entry; it is reckoned with, so there are times before and after it."""
+    found = parse_rfc3339(str(text))
+    if found.year not in _YEARS:
+        raise ValueError(f"time {text!r}: want one of the years {_YEARS[0]} to {_YEARS[-1]}")
+    return found
 
 
 def removals_with(
@@ -177,8 +190,8 @@ def _written(charge: Charge, part: Part) -> Object:
 def _charge(obj: Mapping[str, Any], part: Part) -> Charge | None:
     try:
         packed = b64decode(str(obj[part.members]), validate=True)
-        time = parse_rfc3339(str(obj["time"]))
-    except (KeyError, ValueError):
+        time = _time_of(obj["time"])
+    except (KeyError, TypeError, ValueError):
         return None
     cut = range(0, len(packed), MEMBER_BYTES)
     members = frozenset(packed[n : n + MEMBER_BYTES] for n in cut)

@@ -77,17 +77,22 @@ def observed_since(
 
 def _applied(slots: BitMap, batches: Iterable[Batch], now: datetime) -> str:
     """Return how long it took, as far as is known since when it was under way."""
-    taken = [
-        (now - parse_rfc3339(each.since)).total_seconds()
-        for each in batches
-        if each.slots.intersect(slots)
-    ]
+    begun = [_time_of(each.since) for each in batches if each.slots.intersect(slots)]
+    taken = [(now - each).total_seconds() for each in begun if each is not None]
     return f"applied in {max(taken):.1f} s" if taken else ""
+
+
+def _time_of(text: str) -> datetime | None:
+    """Return a time as a status says it, which anybody may have written; None for what is none."""
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        return None
 
 
 def _why(slots: BitMap, failures: Iterable[Mapping[str, Any]]) -> str:
     """Return what is wrong, by the first of those of whom it is known."""
-    known = [each for each in failures if int(each.get("slot") or 0) in slots]
+    known = [each for each in failures if 0 <= int(each.get("slot") or 0) in slots]
     if not known:
         return ""
     first = known[0]

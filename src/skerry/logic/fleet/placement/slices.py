@@ -23,6 +23,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from skerry.api.edge import API_VERSION, SOURCE_PLACEMENT, SliceOwner
+from skerry.api.kcp.history import MAX_SLOT
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.records import Destination
 
@@ -150,9 +151,14 @@ def member(destination: Destination) -> int:
 
 
 def assigned_in(obj: Mapping[str, Any]) -> list[Assigned | None]:
-    """Return what the destinations of a slice are given, in the order of ``destinations_in``."""
+    """Return what the destinations of a slice are given, in the order of ``destinations_in``.
+
+    Anybody may write a slice: a number that no placement comes to is no slot.
+    """
     return [
-        Assigned(each["slot"], each.get("revision") or 0) if each.get("slot") else None
+        Assigned(slot, each.get("revision") or 0)
+        if (slot := each.get("slot") or 0) and 0 < slot <= MAX_SLOT
+        else None
         for each in obj.get("destinations") or ()
     ]
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from skerry.api.edge import NEXT_SLOT
+from skerry.api.kcp.history import MAX_SLOT
 from skerry.api.objects import Object
 from skerry.logic.fleet.placement.slices import Assigned, assigned_members
 
@@ -53,4 +54,4 @@ def _following(piece: Object, assigned: Mapping[int, Assigned]) -> int:
     text = (piece["metadata"].get("annotations") or {}).get(NEXT_SLOT, "")
     said = int(text) if text.isdecimal() and text.isascii() and len(text) <= _MAX_DIGITS else 0
     held = max((each.slot for each in assigned.values()), default=0)
-    return max(FIRST_SLOT, said, held + 1)
+    return max(FIRST_SLOT, said if said <= MAX_SLOT else 0, held + 1)

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 
 from pyroaring import BitMap
 
-# More slots than a placement ever had; what is longer is nobody's set of slots.
+# More slots than a placement ever had at a time; what is more is nobody's set of slots. A few bytes
+# of text may stand for a billion, and whoever judges slots goes through them one by one.
+MAX_SLOTS = 1 << 18
 _MAX_TEXT = 4 * 1024 * 1024
 
 
@@ -26,6 +28,7 @@ def decoded(text: object) -> BitMap:
     if not isinstance(text, str) or not text or len(text) > _MAX_TEXT:
         return BitMap()
     try:
-        return BitMap.deserialize(base64.b64decode(text, validate=True))
+        found = BitMap.deserialize(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError, OverflowError):
         return BitMap()
+    return found if len(found) <= MAX_SLOTS else BitMap()

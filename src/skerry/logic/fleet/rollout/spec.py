@@ -151,7 +151,7 @@ class RolloutSpec:
 
         It is not in the spec, so a Rollout without waves has one: everybody, as the pace allows.
         """
-        return self.waves[number - 1] if number <= len(self.waves) else LAST
+        return self.waves[number - 1] if 0 < number <= len(self.waves) else LAST
 
     @property
     def last(self) -> int:

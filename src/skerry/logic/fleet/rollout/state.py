@@ -21,7 +21,7 @@ again: what is said of one is about the same edge for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -29,8 +29,8 @@ from typing import Any, Final, NamedTuple
 
 from pyroaring import BitMap
 
-from skerry.api.kcp.rollouts import Phase
-from skerry.logic.fleet.rollout.bitmaps import decoded, encoded
+from skerry.api.kcp.rollouts import MAX_WAVES, Phase
+from skerry.logic.fleet.rollout.bitmaps import MAX_SLOTS, decoded, encoded
 from skerry.logic.fleet.rollout.spec import RolloutSpec
 from skerry.logic.fleet.rollout.waves import WaveMember
 
@@ -132,7 +132,11 @@ class State:
 
 
 def state_of(status: Mapping[str, Any]) -> State:
-    """Read what a Rollout's status remembers."""
+    """Read what a Rollout's status remembers.
+
+    Anybody who may write the status may have written it: what is gone through one by one, waves and
+    slots, is no more than there can be.
+    """
     wave, failure = status.get("wave") or {}, status.get("failure")
     return State(
         status.get("phase") or "Settling",
@@ -140,15 +144,13 @@ def state_of(status: Mapping[str, Any]) -> State:
         int(status.get("target") or 0),
         status.get("digest") or "",
         int(status.get("stable") or 0),
-        int(wave.get("number") or 0),
+        min(max(int(wave.get("number") or 0), 0), MAX_WAVES + 1),
         wave.get("name") or "",
         wave.get("opened") or "",
         Quiet(wave.get("quietSince") or "", int(wave.get("soakedSeconds") or 0)),
         decoded(wave.get("slots")),
         int(wave.get("badSeen") or 0),
-        tuple(
-            Batch(each["since"], decoded(each["slots"])) for each in status.get("inFlight") or ()
-        ),
+        tuple(_batches(status.get("inFlight") or ())),
         decoded(status.get("unwellBefore")),
         decoded(status.get("joining")),
         bool(status.get("unproven")),
@@ -163,6 +165,16 @@ def state_of(status: Mapping[str, Any]) -> State:
         else None,
         decoded(status.get("departing")),
     )
+
+
+def _batches(found: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
+    """Yield what is in flight: of all batches together no more than a placement has."""
+    left = MAX_SLOTS
+    for each in found:
+        slots = decoded(each["slots"])
+        left -= len(slots)
+        if left >= 0:
+            yield Batch(each["since"], slots)
 
 
 def written(state: State) -> dict[str, Any]:

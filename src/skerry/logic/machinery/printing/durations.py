@@ -51,14 +51,17 @@ def short_human_duration(duration: timedelta) -> str:
 
 
 def parse_time(text: object) -> datetime | None:
-    """Return the moment an RFC 3339 *text* names; None for anything else, absent values too."""
+    """Return the moment an RFC 3339 *text* names; None for anything else, absent values too.
+
+    In UTC, which one at either end of the calendar may have no time in: then it is none.
+    """
     if not isinstance(text, str) or not text:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (OverflowError, ValueError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def since(text: object, now: datetime) -> str:

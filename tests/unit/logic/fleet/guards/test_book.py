@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,3 +121,28 @@ def test_a_deletion_waits_while_the_finalizer_of_guards_is_there() -> None:
     assert has_finalizer({"metadata": {"finalizers": ["x", GUARD_FINALIZER]}})
     assert not has_finalizer({"metadata": {"finalizers": ["x"]}})
     assert not has_finalizer({"metadata": {}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"since": "0001-01-01T00:00:00+14:00"},
+        {"since": "0001-01-01T00:00:00Z"},
+        {"since": "9999-12-31T23:59:59Z"},
+        {"since": "soon"},
+        {"since": None},
+        {"removed": "many"},
+        {"limit": None},
+        {"guards": 5},
+    ],
+)
+def test_what_is_no_hold_is_none(change: dict[str, object]) -> None:
+    """The owner of a placement may write its status, and every event of it is read."""
+    assert hold_of({**_HOLD.written(), **change}) is None
+    assert hold_of({"name": "a"}) is None
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z", 5, None])
+def test_a_charge_at_a_time_that_cannot_be_reckoned_with_is_none(time: object) -> None:
+    charges = [{"time": time, "destinations": "AAAAAAAAAAA="}]
+    assert book_of({"removals": {"charges": charges}}) == Book()

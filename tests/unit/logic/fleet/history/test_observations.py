@@ -79,3 +79,11 @@ def test_destinations_without_a_slot_have_nothing_to_be_judged_at() -> None:
     assert list(by_slot([Standing(Destination("imw", "m", "t", "v"), None), numbered])) == [
         (4, numbered)
     ]
+
+
+def test_nonsense_in_a_status_costs_a_sentence_and_no_record() -> None:
+    found = status(delivered=[1], bad=[1])
+    found["inFlight"][0]["since"] = "0001-01-01T00:00:00+14:00"
+    found["verdicts"]["failures"] = [{"slot": -1, "message": "nobody"}, {"slot": 2**31 - 1}]
+    [delivered, judged] = observed_since(NOTHING, found, STANDINGS, NOW)
+    assert (delivered.reason.text, judged.reason.text) == ("", "")

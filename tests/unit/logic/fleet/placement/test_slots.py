@@ -15,6 +15,7 @@ from skerry.controllers.edge_scheduler.observed import Observed, Result
 from skerry.logic.fleet.placement.records import Destination
 from skerry.logic.fleet.placement.slices import (
     Assigned,
+    assigned_in,
     lean_slice,
     member,
     new_slice,
@@ -152,3 +153,15 @@ def test_the_first_page_learns_what_comes_next_before_another_goes() -> None:
     assert isinstance(update, Update)
     assert isinstance(delete, Delete)
     assert (update.object["metadata"]["annotations"], plan.receivers) == ({NEXT_SLOT: "3"}, 1)
+
+
+@given(st.sampled_from([2**31, 2**40, 2**63 - 1, -1, 0]))
+def test_a_number_that_no_placement_comes_to_is_no_slot(slot: int) -> None:
+    """Anybody may write a slice."""
+    obj = new_slice("web", OWNER, [destination("a"), destination("b")])
+    obj["destinations"][0] |= {"slot": slot, "revision": 3}
+    obj["destinations"][1] |= {"slot": 2**31 - 1}
+    assert assigned_in(obj) == [None, Assigned(2**31 - 1)]
+    obj["destinations"][1] |= {"slot": 7}
+    obj["metadata"]["annotations"] = {NEXT_SLOT: str(2**31)}
+    assert slots_in([lean(obj)]) == Slots({member(destination("b")): Assigned(7)}, 8)

@@ -262,3 +262,10 @@ def test_of_revisions_cut_at_once_the_higher_number_is_the_latest_and_further_pa
 
     assert latest([one, two]) == latest([two, one]) == two
     assert latest([one, two._replace(page=2, sequence=9)]) == one
+
+
+def test_a_page_of_two_billion_is_no_revision_and_takes_no_time() -> None:
+    [page] = pages(manifest({"a": b"a"}), 1)
+    assert manifest_of([page]) is not None
+    assert manifest_of([page._replace(pages=2**31 - 1)]) is None
+    assert manifest_of([page, page._replace(page=2**31 - 1, pages=2)]) is None

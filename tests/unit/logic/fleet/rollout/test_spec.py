@@ -232,6 +232,7 @@ def test_every_number_of_a_wave_is_one_and_the_last_holds_everybody(count: int) 
         f"w{n}" for n in range(1, count + 1)
     ]
     assert spec.wave(spec.last) is LAST
+    assert spec.wave(0) is LAST, "before the first one is open there is none"
     assert (LAST.until, LAST.selector) == (None, ())
 
 

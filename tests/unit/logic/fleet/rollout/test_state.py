@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
+from skerry.logic.fleet.rollout.bitmaps import MAX_SLOTS, encoded
 from skerry.logic.fleet.rollout.spec import RolloutSpec
 from skerry.logic.fleet.rollout.state import (
     Batch,
@@ -247,3 +248,17 @@ def test_without_places_there_are_no_slots() -> None:
 def test_a_moment_is_never_later_than_it_was(microsecond: int, text: str) -> None:
     now = datetime(2026, 12, 31, 23, 59, 59, microsecond, UTC)
     assert moment(now) == "2026-12-31T23:59:59" + text
+
+
+@pytest.mark.parametrize(
+    ("number", "wave"), [(-(2**31), 0), (-1, 0), (3, 3), (33, 33), (34, 33), (2**31 - 1, 33)]
+)
+def test_a_wave_is_one_that_a_rollout_may_have(number: int, wave: int) -> None:
+    assert state_of({"wave": {"number": number}}).wave == wave
+
+
+def test_all_batches_together_have_no_more_slots_than_a_placement() -> None:
+    batch = {"since": "2026-01-01T00:00:00Z", "slots": encoded(range(MAX_SLOTS))}
+    few = {"since": "2026-01-02T00:00:00Z", "slots": encoded([1])}
+    assert len(state_of({"inFlight": [batch] * 100}).in_flight) == 1
+    assert [each.slots for each in state_of({"inFlight": [few, batch]}).in_flight] == [BitMap([1])]

@@ -70,7 +70,10 @@ def test_no_duration_text_is_longer_than_seven_characters(seconds: int) -> None:
     assert 2 <= len(human_duration(timedelta(seconds=seconds))) <= 7
 
 
-@pytest.mark.parametrize("text", [None, "", "yesterday", 5])
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "yesterday", 5, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-01:00"],
+)
 def test_what_names_no_moment_has_an_unknown_age(text: object) -> None:
     assert parse_time(text) is None
     assert since(text, NOW) == "<unknown>"
