@@ -25,6 +25,7 @@ from skerry.app.edge_controllers import provider_near, run_tenancy_controllers
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.fleet.placement.records import is_ready
+from skerry.runtime.client import Client
 from tests.kit.chain.edge_scheduler_hub import PROVIDER, SMALL_SLICES, Hub, People, equal
 from tests.kit.sim.faults import Rates
 from tests.kit.sim.loop import virtual
@@ -346,21 +347,25 @@ async def vandalise_mailboxes(hub: Hub, people: People) -> None:
         await people.one_of(*deeds)()
 
 
+async def heard_of(hub: Hub) -> tuple[Client, str]:
+    """Have an edge send its first heartbeat; return its mailbox, and the time it sent."""
+    await hub.target("root:imw", "florin", {})
+    await asyncio.sleep(1)
+    client = hub.at((await mailboxes(hub))["florin"]["spec"]["cluster"])
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
+        "spec": {"renewTime": rfc3339_micro(hub.clock.now())},
+    }
+    return client, (await client.create(LEASES, lease))["spec"]["renewTime"]
+
+
 @virtual
 async def test_a_heartbeat_reaches_the_sync_target() -> None:
     hub = Hub()
     async with hub.running("imw"), hub.controlled("mailbox"):
-        await hub.target("root:imw", "florin", {})
-        await asyncio.sleep(1)
-        content = (await mailboxes(hub))["florin"]["spec"]["cluster"]
-        client = hub.at(content)
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
-            "spec": {"renewTime": rfc3339_micro(hub.clock.now())},
-        }
-        first = (await client.create(LEASES, lease))["spec"]["renewTime"]
+        client, first = await heard_of(hub)
         await asyncio.sleep(1)
         assert await heartbeat(hub) == first[:19] + "Z"
         await asyncio.sleep(30)
@@ -377,17 +382,7 @@ async def test_the_last_heartbeat_of_an_edge_reaches_its_sync_target(restarts: b
     hub = Hub()
     async with hub.running("imw"):
         async with hub.controlled("mailbox"):
-            await hub.target("root:imw", "florin", {})
-            await asyncio.sleep(1)
-            content = (await mailboxes(hub))["florin"]["spec"]["cluster"]
-            client = hub.at(content)
-            lease = {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": HEARTBEAT_LEASE, "namespace": HEARTBEAT_NAMESPACE},
-                "spec": {"renewTime": rfc3339_micro(hub.clock.now())},
-            }
-            first = (await client.create(LEASES, lease))["spec"]["renewTime"]
+            client, first = await heard_of(hub)
             await asyncio.sleep(3)
             patch = {"spec": {"renewTime": rfc3339_micro(hub.clock.now())}}
             last = await client.patch(LEASES, HEARTBEAT_LEASE, patch, HEARTBEAT_NAMESPACE)
