@@ -48,6 +48,7 @@ def test_with_no_edges_to_see_the_fleet_says_how_to_join_one(
             somebody.open(address)
             expect(page.get_by_role("heading", name="You may not see this")).to_be_visible()
         page.keyboard.press("Control+k")
+        expect(page.get_by_role("combobox", name="Search")).to_be_focused()
         page.keyboard.type("oslo")
         expect(page.get_by_text("Nothing that you may see")).to_be_visible()
         assert not somebody.complaints
