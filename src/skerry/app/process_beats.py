@@ -15,23 +15,22 @@ ready, at the latest. How long that takes depends on what there is to read, and 
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping, Sequence
 
 from skerry.kit.clock import Clock
+from skerry.kit.shared_words import shared_words
 
 BEAT_SECONDS = 1.0
 LOOK_SECONDS = 5.0
 # No request keeps a loop busy for a hundredth of that, also on a machine with too much to do.
 STUCK_SECONDS = 30.0
-_CELL = 8
 
 
 class SharedBeats:
     """The words of a group of processes; made before they are forked."""
 
     def __init__(self, processes: int) -> None:
-        self._cells = memoryview(mmap.mmap(-1, processes * _CELL)).cast("Q")
+        self._cells = shared_words(processes)
 
     def of(self, process: int) -> ProcessBeat:
         """Return the word as its process uses it."""
@@ -114,7 +113,7 @@ class RestartCounts:
     """How often processes were started again; the supervisor writes, every process reads."""
 
     def __init__(self) -> None:
-        self._cells = memoryview(mmap.mmap(-1, len(_REASONS) * _CELL)).cast("Q")
+        self._cells = shared_words(len(_REASONS))
 
     def add(self, reason: str) -> None:
         self._cells[_REASONS.index(reason)] += 1

@@ -12,10 +12,9 @@ revisions only grow. A process that is killed between its commit and its note ha
 
 from __future__ import annotations
 
-import mmap
 from typing import Protocol
 
-_CELL = 8
+from skerry.kit.shared_words import shared_words
 
 
 class Acknowledged(Protocol):
@@ -45,7 +44,7 @@ class SharedRevisions:
     """The cells of a group of processes; made before they are forked."""
 
     def __init__(self, processes: int) -> None:
-        self._cells = memoryview(mmap.mmap(-1, processes * _CELL)).cast("Q")
+        self._cells = shared_words(processes)
 
     def of(self, process: int) -> ProcessRevisions:
         """Return the cells as one process uses them."""
