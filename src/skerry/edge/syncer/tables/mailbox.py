@@ -8,7 +8,6 @@ the informer promises.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +38,6 @@ class WatchedMailbox:
         # Sent with a type that was read completely.
         self.completed = Signal[[GroupResource]]()
         self._types: dict[GroupResource, _Followed] = {}
-        self._tasks: asyncio.TaskGroup | None = None
 
     def follow(self, types: Mapping[GroupResource, GroupVersionResource]) -> None:
         """Watch exactly these types from now on.
@@ -87,14 +85,7 @@ class WatchedMailbox:
         return 0 if found is None else revision_of(found.informer.resource_version)
 
     async def run(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                self._tasks = tasks
-                for kind, found in self._types.items():
-                    tasks.create_task(self._complete(kind, found.informer))
-                tasks.create_task(self._factory.run())
-        finally:
-            self._tasks = None
+        await self._factory.run()
 
     def _start(self, kind: GroupResource, gvr: GroupVersionResource) -> None:
         informer = self._factory.informer(gvr, transform=slim, packed=True, compact=True)
@@ -104,14 +95,7 @@ class WatchedMailbox:
 
         informer.add_handler(handler)
         self._types[kind] = _Followed(gvr, informer, handler)
-        if self._tasks is not None:
-            self._tasks.create_task(self._complete(kind, informer))
-
-    async def _complete(self, kind: GroupResource, informer: Informer) -> None:
-        await informer.wait_synced()
-        found = self._types.get(kind)
-        if found is not None and found.informer is informer:
-            self.completed.send(kind)
+        informer.completed.connect(lambda: self.completed.send(kind))
 
 
 def slim(obj: Object) -> Object:
