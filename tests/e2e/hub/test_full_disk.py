@@ -6,19 +6,17 @@ import contextlib
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.manifests import config_map
 from tests.kit.e2e.process_groups import Line
+from tests.kit.e2e.writing import Writer, eventually
 
 CONFIG_MAPS = "/clusters/root/api/v1/namespaces/default/configmaps"
-_PATIENCE_SECONDS = 60
 # The first word after the script is a folder; the rest is the command.
 _MOUNT = 'mount -t tmpfs -o size=16m tmpfs "$0"; exec "$@"'
 
@@ -52,42 +50,21 @@ def hub(tmp_path: Path) -> Iterator[SmallHub]:
     assert hub.stop() == 0
 
 
-class Writer(threading.Thread):
-    """Creates ConfigMaps of 20 KB one after another, and notes what became of each."""
-
-    def __init__(self, hub: Hub, number: int, stop: threading.Event) -> None:
-        super().__init__(daemon=True)
-        self._line = Line(hub)
-        self._number = number
-        self._stopping = stop
-        self.acknowledged: list[str] = []
-        self.refused: list[dict[str, Any]] = []
-
-    def run(self) -> None:
-        with contextlib.closing(self._line):
-            count = 0
-            while not self._stopping.wait(0.02):
-                name = f"w{self._number}-{count}"
-                count += 1
-                obj = config_map(name, text="x" * 20_000)
-                status, document = self._line.ask("POST", CONFIG_MAPS, obj)
-                if status == 201:
-                    self.acknowledged.append(name)
-                else:
-                    self.refused.append(document)
-
-
 def test_a_disk_that_is_full_under_load_stops_writes_only_and_loses_none(hub: SmallHub) -> None:
     stop = threading.Event()
-    writers = [Writer(hub, number, stop) for number in range(4)]
+    large = "x" * 20_000
+    writers = [
+        Writer(hub, number, CONFIG_MAPS, stop, pause_seconds=0.02, text=large)
+        for number in range(4)
+    ]
     with contextlib.closing(Line(hub)) as line:
         assert line.ask("POST", CONFIG_MAPS, config_map("before"))[0] == 201
         for writer in writers:
             writer.start()
         try:
-            _await(lambda: all(len(writer.acknowledged) > 5 for writer in writers))
+            eventually(lambda: all(len(writer.acknowledged) > 5 for writer in writers))
             _fill(hub.disk / "fill")
-            _await(lambda: all(len(writer.refused) > 3 for writer in writers))
+            eventually(lambda: all(len(writer.refused) > 3 for writer in writers))
             # Who must not write to it hears of it; who would start it again does not.
             status, verbose = line.ask("GET", "/readyz?verbose")
             assert (status, "[-]etcd-readiness failed" in verbose["text"]) == (500, True)
@@ -97,7 +74,7 @@ def test_a_disk_that_is_full_under_load_stops_writes_only_and_loses_none(hub: Sm
             assert line.ask("GET", CONFIG_MAPS)[0] == 200
             (hub.disk / "fill").unlink()
             before = [len(writer.acknowledged) for writer in writers]
-            _await(
+            eventually(
                 lambda: all(
                     len(w.acknowledged) > n + 3 for w, n in zip(writers, before, strict=True)
                 )
@@ -107,7 +84,7 @@ def test_a_disk_that_is_full_under_load_stops_writes_only_and_loses_none(hub: Sm
         for writer in writers:
             writer.join()
         assert line.ask("GET", "/readyz")[0] == 200
-        for refused in (each for writer in writers for each in writer.refused):
+        for _, _, refused in (each for writer in writers for each in writer.refused):
             assert (refused["code"], refused["reason"]) == (503, "ServiceUnavailable")
             assert "the disk is full" in refused["message"]
         _, listed = line.ask("GET", CONFIG_MAPS)
@@ -120,10 +97,3 @@ def _fill(file: Path) -> None:
     with contextlib.suppress(OSError), file.open("wb", buffering=0) as full:
         while True:
             full.write(bytes(4096))
-
-
-def _await(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

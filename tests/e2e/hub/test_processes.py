@@ -14,8 +14,7 @@ import os
 import signal
 import ssl
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ import pytest
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.manifests import config_map, definition
 from tests.kit.e2e.process_groups import Line, line_to_each, processes_of
+from tests.kit.e2e.writing import eventually
 from tests.kit.store.etcd_process import EtcdProcess
 
 pytestmark = pytest.mark.etcd
@@ -125,7 +125,7 @@ def test_a_namespace_and_its_quota_made_through_one_process_hold_at_the_next(
         quota["spec"] = {"hard": {"count/secrets": "1"}}
         made(there, f"{inside}/resourcequotas", quota)
         # As in Kubernetes, nothing is let in until the quota's use has been counted once.
-        _await(partial(_counted, there, f"{inside}/resourcequotas/few"))
+        eventually(partial(_counted, there, f"{inside}/resourcequotas/few"))
         made(here, f"{inside}/secrets", _named("Secret", "first"))
         status, refused = there.ask("POST", f"{inside}/secrets", _named("Secret", "second"))
         assert status == 403, refused
@@ -275,16 +275,16 @@ def test_a_process_killed_under_load_loses_nothing_that_was_acknowledged(hub: Hu
     before = processes_of(hub)
     for writer in writers:
         writer.start()
-    _await(lambda: sum(len(writer.acknowledged) for writer in writers) > 100)
+    eventually(lambda: sum(len(writer.acknowledged) for writer in writers) > 100)
     with contextlib.closing(Line(hub)) as line:
         os.kill(line.pid, signal.SIGKILL)
         killed = line.pid
-    _await(lambda: sum(len(writer.acknowledged) for writer in writers) > 300)
+    eventually(lambda: sum(len(writer.acknowledged) for writer in writers) > 300)
     stop.set()
     for writer in writers:
         writer.join()
     assert not [failure for writer in writers for failure in writer.failures]
-    _await(lambda: len(processes_of(hub)) == _PROCESSES and killed not in processes_of(hub))
+    eventually(lambda: len(processes_of(hub)) == _PROCESSES and killed not in processes_of(hub))
     assert len(set(before) & set(processes_of(hub))) == _PROCESSES - 1
     # The one that was started again answers like the others.
     acknowledged = {name for writer in writers for name in writer.acknowledged}
@@ -292,10 +292,3 @@ def test_a_process_killed_under_load_loses_nothing_that_was_acknowledged(hub: Hu
         _, listed = line.ask("GET", f"{ROOT}{CONFIG_MAPS}")
         assert acknowledged <= {item["metadata"]["name"] for item in listed["items"]}
         line.close()
-
-
-def _await(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import itertools
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ import pytest
 from tests.kit.e2e.hubs import Hub
 from tests.kit.e2e.manifests import config_map, definition
 from tests.kit.e2e.process_groups import Line, line_to_each, processes_of
+from tests.kit.e2e.writing import PATIENCE_SECONDS, Writer, eventually
 from tests.kit.store.etcd_process import EtcdProcess
 
 pytestmark = pytest.mark.etcd
@@ -26,7 +26,6 @@ CONFIG_MAPS = f"{ROOT}/api/v1/namespaces/default/configmaps"
 SECRETS = f"{ROOT}/api/v1/namespaces/default/secrets"
 RBAC = f"{ROOT}/apis/rbac.authorization.k8s.io/v1"
 DEFINITIONS = f"{ROOT}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_PATIENCE_SECONDS = 60
 _SILENT = "internal server error: the store has not answered for 2 s\n"
 
 
@@ -106,13 +105,13 @@ def test_while_etcd_is_stuck_nothing_is_lost_and_everything_goes_on_after(
                 assert line.ask("GET", "/livez/ping")[0] == 200
                 assert line.ask("GET", "/metrics")[0] == 200
                 assert time.monotonic() - begun < 8
-            _await(lambda: line.ask("GET", "/readyz")[0] == 200)
+            eventually(lambda: line.ask("GET", "/readyz")[0] == 200)
         before = [len(each.acknowledged) for each in writers]
-        _await(
+        eventually(
             lambda: all(len(w.acknowledged) > n + 5 for w, n in zip(writers, before, strict=True))
         )
     # What etcd kept waiting for less than the hub's patience is answered as if nothing had been.
-    assert not [failure for writer in writers for failure in writer.failures]
+    assert not [refused for writer in writers for refused in writer.refused]
     acknowledged = {name for writer in writers for name in writer.acknowledged}
     assert watcher.seen >= acknowledged
     for line in line_to_each(hub).values():
@@ -126,43 +125,19 @@ def load(hub: Hub) -> Iterator[tuple[Watcher, list[Writer]]]:
     """Write and watch meanwhile; at the end what was acknowledged has been awaited in the watch."""
     stop = threading.Event()
     watcher = Watcher(hub)
-    writers = [Writer(hub, number, stop) for number in range(6)]
+    writers = [Writer(hub, number, CONFIG_MAPS, stop) for number in range(6)]
     for thread in (watcher, *writers):
         thread.start()
     try:
-        _await(lambda: all(len(writer.acknowledged) > 5 for writer in writers))
+        eventually(lambda: all(len(writer.acknowledged) > 5 for writer in writers))
         yield watcher, writers
         stop.set()
         for writer in writers:
             writer.join()
-        _await(lambda: all(watcher.seen >= set(writer.acknowledged) for writer in writers))
+        eventually(lambda: all(watcher.seen >= set(writer.acknowledged) for writer in writers))
     finally:
         stop.set()
         watcher.close()
-
-
-class Writer(threading.Thread):
-    """Creates ConfigMaps one after another."""
-
-    def __init__(self, hub: Hub, number: int, stop: threading.Event) -> None:
-        super().__init__(daemon=True)
-        self._line = Line(hub)
-        self._number = number
-        self._stopping = stop
-        self.acknowledged: list[str] = []
-        self.failures: list[str] = []
-
-    def run(self) -> None:
-        with contextlib.closing(self._line):
-            for count in itertools.count():
-                if self._stopping.wait(0.01):
-                    return
-                name = f"w{self._number}-{count}"
-                status, document = self._line.ask("POST", CONFIG_MAPS, config_map(name))
-                if status == 201:
-                    self.acknowledged.append(name)
-                else:
-                    self.failures.append(f"{name}: {status} {document}")
 
 
 class Watcher(threading.Thread):
@@ -186,7 +161,7 @@ class Watcher(threading.Thread):
 
 def _unless_behind(line: Line, method: str, path: str, body: Any = None, as_user: str = "") -> int:
     """Return the first status that is not a refusal for being behind."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         status, document = line.ask(method, path, body, as_user)
         if status != 429:
@@ -227,10 +202,3 @@ def _binding() -> dict[str, Any]:
                     "name": "lister"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
     }  # fmt: skip
-
-
-def _await(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
