@@ -4,6 +4,11 @@ Reads SyncTargets; writes their conditions ``HeartbeatHealthy`` and ``Ready``, a
 first of them changes its mind. ``Ready`` is the
 summary of whichever of ``SyncerReady``, ``APIImporterReady`` and ``HeartbeatHealthy`` exist; the
 other two belong to others and are left alone.
+
+Who could not be heard was not silent. A hub that was away finds that it heard of nobody meanwhile;
+edges that were ready when it went have the whole time of their Lease to come back, from when this
+controller began. Else a fleet of ten thousand would be declared lost and found again, one by one,
+with placements, reports and Events that follow from it, in the minute in which all return.
 """
 
 from __future__ import annotations
@@ -91,11 +96,14 @@ _COMPARED = ("status", "reason", "message")
 Condition = dict[str, Any]
 
 
-def decide(observed: Observed, now: datetime) -> Plan:
+def decide(observed: Observed, now: datetime, listening_since: datetime | None = None) -> Plan:
     """Tell what the heartbeat means; look again when that would change by itself."""
-    health = heartbeat_health(observed.heartbeat, now, observed.lasts)
-    wait = None if health.expires is None else (health.expires - now).total_seconds()
     old = {str(condition["type"]): condition for condition in observed.conditions}
+    was_heard = old.get(HEARTBEAT_HEALTHY, {}).get("status") == "True"
+    health = heartbeat_health(
+        observed.heartbeat, now, observed.lasts, listening_since if was_heard else None
+    )
+    wait = None if health.expires is None else (health.expires - now).total_seconds()
     heartbeat = _condition(HEARTBEAT_HEALTHY, health.message, old, now)
     known = {**old, HEARTBEAT_HEALTHY: heartbeat}
     ready = _ready(known, now)
@@ -167,12 +175,13 @@ def build(workload: ControllerContext) -> Controller[Key, Observed]:
     queue: WorkQueue[Key] = workload.queue(NAME)
     targets.add_handler(enqueue_on_changes(queue.add))
     clock = workload.client.clock
+    began = clock.now()
 
     async def observe(key: Key) -> Observed | None:
         obj = targets.index.get(key)
         return None if obj is None else observed_of(key, obj)
 
     reconciler = Reconciler(
-        observe, lambda observed: decide(observed, clock.now()), workload.executor(NAME)
+        observe, lambda observed: decide(observed, clock.now(), began), workload.executor(NAME)
     )
     return workload.controller(NAME, reconciler, queue, [targets])

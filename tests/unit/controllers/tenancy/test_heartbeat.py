@@ -67,6 +67,31 @@ def test_silence_makes_it_unready() -> None:
     assert plan.requeue_after_seconds is None
 
 
+def test_a_hub_that_was_away_gives_edges_the_time_of_their_lease_to_come_back() -> None:
+    ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
+    began = NOW - timedelta(seconds=20)
+    plan = decide(observed(3600, *ready), NOW, began)
+    assert not plan, "it could not be heard for most of that hour"
+    assert plan.requeue_after_seconds == 40.0
+    late = decide(observed(3600, *ready), NOW + timedelta(seconds=41), began)
+    assert written(late)["Ready"]["message"] == "No heartbeat since 2030-01-01T11:00:00Z"
+
+
+def test_who_was_silent_before_the_hub_went_away_stays_so() -> None:
+    ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
+    silent = tuple(written(decide(observed(100, *ready), NOW)).values())
+    assert not decide(observed(100, *silent), NOW, NOW - timedelta(seconds=1))
+    heard = decide(observed(0, *silent), NOW, NOW - timedelta(seconds=1))
+    assert written(heard)["Ready"]["status"] == "True"
+
+
+def test_a_heartbeat_counts_from_when_it_came_however_long_the_hub_listens() -> None:
+    ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
+    began = NOW - timedelta(hours=1)
+    assert decide(observed(10, *ready), NOW, began).requeue_after_seconds == 50.0
+    assert written(decide(observed(61, *ready), NOW, began))["Ready"]["status"] == "False"
+
+
 def test_a_longer_lease_is_waited_for() -> None:
     ready = tuple(written(decide(observed(10, *NEVER), NOW)).values())
     plan = decide(replace(observed(70, *ready), lasts=600), NOW)

@@ -59,16 +59,20 @@ class Health(NamedTuple):
 
 
 def heartbeat_health(
-    last: datetime | None, now: datetime, seconds: int = USUAL_LEASE_SECONDS
+    last: datetime | None,
+    now: datetime,
+    seconds: int = USUAL_LEASE_SECONDS,
+    listening_since: datetime | None = None,
 ) -> Health:
     """Judge the time of the last heartbeat, None when there has been none.
 
-    *seconds* is how long the Lease lasts. A time that lies ahead is no heartbeat's.
+    *seconds* is how long the Lease lasts. A time that lies ahead is no heartbeat's. Before
+    *listening_since* nobody could be heard of, and that silence is not counted.
     """
     if last is None or last > now + MAX_SKEW:
         return Health(False, NEVER_SEEN, None)
     lasts = min(max(seconds, MIN_LEASE_SECONDS), MAX_LEASE_SECONDS)
-    expires = last + timedelta(seconds=lasts)
+    expires = max(last, listening_since or last) + timedelta(seconds=lasts)
     if now >= expires:
         return Health(False, f"No heartbeat since {_shown(last)}", None)
     return Health(True, "", expires)
