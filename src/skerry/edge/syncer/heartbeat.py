@@ -96,11 +96,16 @@ class Heartbeat:
             await self._hub.clock.sleep(delay)
 
     async def _catch_up(self) -> None:
-        """Have the hub hear what it missed; where nobody was ever heard of, it missed nothing."""
-        try:
-            await self._hub.get(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
-        except NotFound:
-            return
+        """Have the hub hear what it missed; where nobody was ever heard of, it missed nothing.
+
+        Whoever was heard of before need not ask: of ten thousand that come back to a hub at once
+        each would.
+        """
+        if self._unsaid:
+            try:
+                await self._hub.get(LEASES, HEARTBEAT_LEASE, HEARTBEAT_NAMESPACE)
+            except NotFound:
+                return
         with suppress(TimeoutError):
             async with asyncio.timeout(_CATCH_UP_SECONDS):
                 await self._reported()
