@@ -400,6 +400,7 @@ class ApiServer:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.dispatcher.run())
+                tasks.create_task(self.dispatcher.look_back())
                 tasks.create_task(self._offload.serve())
                 tasks.create_task(cleanup)
         finally:

@@ -171,6 +171,12 @@ class Store(Protocol):
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         """Return the first *limit* events below *prefix* with revisions above *after*."""
 
+    async def written(self, *, after: int, upto: int) -> Sequence[tuple[str, int]] | None:
+        """Return the key and the revision of each event above *after* and up to *upto*, in order.
+
+        None: this store cannot tell without reading the values, too.
+        """
+
     def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
         """Yield batches of events below *prefix* with revisions above *after*, for ever."""
 

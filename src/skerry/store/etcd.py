@@ -164,6 +164,9 @@ class EtcdStore:
         events, _ = await self._replay(prefix, after, limit)
         return events
 
+    async def written(self, *, after: int, upto: int) -> Sequence[tuple[str, int]] | None:
+        return None
+
     def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
         return Watch(self._feed, prefix, after, admit=self._admit, replay=self._replay)
 

@@ -109,6 +109,11 @@ class MemoryStore:
         found = (event for event in self._log[start:] if event.key.startswith(prefix))
         return list(islice(found, limit))
 
+    async def written(self, *, after: int, upto: int) -> Sequence[tuple[str, int]] | None:
+        self._check_open()
+        self._check_kept(after)
+        return [(each.key, each.revision) for each in self._log if after < each.revision <= upto]
+
     def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
         return Watch(self._feed, prefix, after, admit=self._admit, replay=self._replay)
 

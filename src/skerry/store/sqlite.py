@@ -176,6 +176,10 @@ class SqliteStore:
             events, _ = await self._reader.history(prefix, after, limit)
             return events
 
+    async def written(self, *, after: int, upto: int) -> Sequence[tuple[str, int]] | None:
+        with self._reading():
+            return await self._reader.written(after, upto)
+
     def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
         return Watch(self._feed, prefix, after, admit=self._admit, replay=self._replay)
 

@@ -76,6 +76,7 @@ _RANGES, _SIZES = (
     for value in ("log.v", "length(log.v)")
 )
 _WINDOW = "SELECT rv FROM log WHERE rv > ? ORDER BY rv LIMIT 1 OFFSET ?"
+_WRITTEN = "SELECT k, rv FROM log WHERE rv > ? AND rv <= ? ORDER BY rv LIMIT ?"
 _EVENTS = (
     "SELECT log.rv, log.k, log.v, old.v, log.prev_rv"
     " FROM log LEFT JOIN log AS old ON old.rv = log.prev_rv AND log.prev_rv > 0"
@@ -217,6 +218,22 @@ class Reader:
                 ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
                 check_kept(after, newest, compacted)
                 return await _events(connection, self._turns, prefix, (after, newest), limit)
+
+    async def written(self, after: int, upto: int) -> list[tuple[str, int]]:
+        """Return key and revision of the events above *after*, up to *upto*."""
+        found: list[tuple[str, int]] = []
+        async with self._snapshots:
+            with self._snapshot() as connection:
+                ((newest, compacted),) = rows(connection, NEWEST_AND_COMPACTED)
+                check_kept(after, newest, compacted)
+                while True:
+                    await self._turns.begin()
+                    some = rows(connection, _WRITTEN, (after, upto, CHUNK))
+                    self._turns.spend(len(some))
+                    found += some
+                    if len(some) < CHUNK:
+                        return found
+                    after = some[-1][1]
 
     def close(self) -> None:
         self._closed = True

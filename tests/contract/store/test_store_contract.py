@@ -272,6 +272,21 @@ async def test_history_is_limited_and_filtered(store: Store) -> None:
     assert [e.key for e in rest] == ["/1/5"]
 
 
+async def test_keys_that_were_written_are_returned_without_values_or_not_at_all(store: Store) -> None:
+    revisions = [(await store.commit([Write(f"/a/{number}", b"x")]))[0] for number in range(1200)]
+    (deleted,) = await store.commit([Write("/a/7", None)])
+    found = await store.written(after=revisions[2], upto=deleted - 1)
+    if found is None:
+        return
+    wanted = [(f"/a/{number}", revision) for number, revision in enumerate(revisions)]
+    assert list(found) == wanted[3:]
+    last = await store.written(after=revisions[-1], upto=deleted)
+    assert list(last or ()) == [("/a/7", deleted)]
+    await store.compact(revisions[5])
+    with pytest.raises(Compacted):
+        await store.written(after=revisions[4], upto=deleted)
+
+
 async def test_watch_goes_from_history_to_live_without_a_seam(store: Store) -> None:
     start = await store.revision()
     written = [await put(store, f"/a/{n}", b"") for n in range(5)]

@@ -261,6 +261,9 @@ class EncryptedStore:
     async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
         return self._opened_events(await self.below.history(prefix, after=after, limit=limit))
 
+    async def written(self, *, after: int, upto: int) -> Sequence[tuple[str, int]] | None:
+        return await self.below.written(after=after, upto=upto)
+
     async def watch(self, prefix: str = "", *, after: int) -> AsyncIterator[Sequence[Event]]:
         async for events in self.below.watch(prefix, after=after):
             opened = self._opened_events(events)

@@ -7,7 +7,8 @@ frames and sends them in one write.
 
 A short memory of recent events lets a watch that begins a little in the past start without
 reading the store; an older one reads history until it meets that memory, so that going from past
-to present leaves no gap and repeats nothing.
+to present leaves no gap and repeats nothing. Where nothing was written for longer than that, there
+is no history to be read (``lately``).
 
 A server that was stopped for so long that the store has forgotten what comes next starts over:
 observers forget what they know and are shown everything anew, in one step, and watches end with
@@ -26,12 +27,17 @@ from skerry.api.errors import TooManyRequests
 from skerry.kit.log import Logger
 from skerry.kit.steps import Steps, finished, in_turns
 from skerry.server.change import Change
+from skerry.server.watch.lately import Lately
 from skerry.server.watch.shared_revisions import ALONE, Acknowledged
-from skerry.store.base import Compacted, Event, Store
+from skerry.store.base import Compacted, Event, Store, Unavailable
 
 # Enough for any informer that lost its connection for a moment; beyond it the store remembers.
 _REMEMBERED_EVENTS = 4096
 _REMEMBERED_BYTES = 8 << 20
+# What happened where is read of so many revisions before the start, minutes of a fleet's
+# heartbeats, and of so many at a time.
+_LOOK_BACK = 100_000
+_LOOKED_AT = 4_096
 # Fan-out to very many watchers lets others run in between: 100 writes take about a millisecond.
 _WRITES_BETWEEN_YIELDS = 100
 # So does offering changes to them, which takes some microseconds each.
@@ -87,6 +93,9 @@ class Dispatcher:
         self._history_of: dict[str, list[Change]] = {}
         # Everything above this revision, up to the position, is in memory.
         self._history_floor = 0
+        # Where there were changes that are not in memory any more, or were before the start.
+        self._lately = Lately()
+        self._asked_back = asyncio.Event()
         self._subscribers: dict[str, dict[Subscriber, None]] = {}
         self._observers: dict[str, list[Observer]] = {}
         self._observers_of_all: list[Observer] = []
@@ -129,6 +138,7 @@ class Dispatcher:
     async def start(self) -> None:
         """Take up position at the store's present; call before ``run``."""
         self._position = self._history_floor = await self._store.revision()
+        self._lately.begin(self._position)
 
     async def run(self) -> None:
         """Dispatch for ever."""
@@ -141,6 +151,27 @@ class Dispatcher:
                 await self._start_over()
             else:
                 return
+
+    async def look_back(self) -> None:
+        """Learn what happened where before the start, once the first watch comes that asks.
+
+        Beside ``run``; without it the store is asked for each of them.
+        """
+        await self._asked_back.wait()
+        began, last = self._lately.since, dict[str, int]()
+        try:
+            since = max(await self._store.compacted(), began - _LOOK_BACK)
+            for after in range(since, began, _LOOKED_AT):
+                upto = min(after + _LOOKED_AT, began)
+                written = await self._store.written(after=after, upto=upto)
+                if written is None:
+                    return
+                last.update((_place(key), revision) for key, revision in written)
+        except (Compacted, Unavailable) as error:
+            log.debug("the store is asked for each watch", error=error)
+            return
+        if self._lately.since == began:
+            self._lately.extend(since, last)
 
     async def _start_over(self) -> None:
         """Show observers everything there is, as of one moment."""
@@ -170,6 +201,7 @@ class Dispatcher:
         self._history.clear()
         self._history_of.clear()
         self._history_bytes, self._history_floor = 0, revision
+        self._lately.begin(revision)
         self._advance(revision)
         for subscriber in [s for group in self._subscribers.values() for s in group]:
             subscriber.expire(revision)
@@ -246,6 +278,7 @@ class Dispatcher:
             if not there:
                 del self._history_of[place]
             self._history_floor = oldest.event.revision
+            self._lately.note(place, self._history_floor)
         return size
 
     def _advance(self, revision: int) -> None:
@@ -288,7 +321,12 @@ class Dispatcher:
 
         Raises ``Compacted`` when that past is no longer kept; nothing was subscribed then.
         """
+        place = _place(subscriber.prefix)
         while after < self._history_floor:
+            if place:
+                if self._lately.is_silent(place, after):
+                    break
+                self._asked_back.set()
             # The store may be ahead of what was handed out: what lies beyond will come from
             # here like everything new, and must not be reported twice.
             present = self._position

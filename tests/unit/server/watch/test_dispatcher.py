@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from skerry.kit.steps import Steps
 from skerry.server.change import Change
 from skerry.server.watch.dispatcher import Dispatcher
-from skerry.store.base import Write
+from skerry.store.base import Event, Write
 from skerry.store.memory import MemoryStore
 from tests.kit.sim.loop import run_virtual
 
 ALL = "/core/things/"
 ONE = "/core/things/local/a/"
-NAMESPACES = ("a", "b")
+PLACE = "/core/things/local/"
+# Most of what happens does not happen where somebody watches.
+NAMESPACES = ("local/a", "local/b", "other/a", "other/b", "third/a")
 
 
 class Reader:
@@ -46,6 +48,11 @@ class Reader:
         self.ended = True
 
 
+async def pause(turns: int) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.sampled_from(NAMESPACES)),
@@ -59,9 +66,19 @@ steps = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
-@given(steps, st.integers(1, 6), st.sampled_from([ALL, ONE]), st.integers(0, 3))
+@given(
+    steps,
+    st.lists(st.sampled_from(NAMESPACES), max_size=20),
+    st.integers(1, 6),
+    st.sampled_from([ALL, PLACE, ONE]),
+    st.integers(0, 3),
+)
 def test_every_reader_gets_every_event_after_its_beginning_once(
-    actions: list[tuple[str, str | int]], remembered: int, prefix: str, turns: int
+    actions: list[tuple[str, str | int]],
+    before: list[str],
+    remembered: int,
+    prefix: str,
+    turns: int,
 ) -> None:
     observed: list[int] = []
 
@@ -73,19 +90,23 @@ def test_every_reader_gets_every_event_after_its_beginning_once(
     async def story() -> None:
         store = MemoryStore("store")
         (first,) = await store.commit([Write(f"{ONE}first", b"{}")])
-        dispatcher = Dispatcher(store, remembered_events=remembered)
-        dispatcher.observe(ALL, observe)
-        await dispatcher.start()
         written = [(first, f"{ONE}first")]
         readers: list[Reader] = []
 
         async def write(namespace: str) -> None:
-            key = f"{ALL}local/{namespace}/k{len(written) % 3}"
+            key = f"{ALL}{namespace}/k{len(written) % 3}"
             (revision,) = await store.commit([Write(key, b"{}")])
             written.append((revision, key))
 
+        for namespace in before:
+            await write(namespace)
+        dispatcher = Dispatcher(store, remembered_events=remembered)
+        dispatcher.observe(ALL, observe)
+        await dispatcher.start()
+        started_at = await store.revision()
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(dispatcher.run())
+            looking = tasks.create_task(dispatcher.look_back())
             started = []
             for kind, value in actions:
                 if kind == "write":
@@ -97,15 +118,15 @@ def test_every_reader_gets_every_event_after_its_beginning_once(
                     readers.append(reader)
                     started.append(tasks.create_task(dispatcher.subscribe(reader, after)))
                 else:
-                    for _ in range(int(value)):
-                        await asyncio.sleep(0)
+                    await pause(int(value))
             await asyncio.gather(*started)
             await dispatcher.reached(await store.revision())
             running.cancel()
+            looking.cancel()
         for reader in readers:
             wanted = [r for r, key in written if r > reader.after and key.startswith(prefix)]
             assert reader.revisions == sorted(wanted)
-        assert observed == sorted(revision for revision, _ in written if revision > first)
+        assert observed == sorted(revision for revision, _ in written if revision > started_at)
 
     run_virtual(story())
 
@@ -144,6 +165,46 @@ async def test_who_begins_in_the_past_is_not_shown_all_that_happened_elsewhere()
     assert everywhere.revisions == [revision for revision, _ in written[201:]]
     assert nowhere.revisions == []
     running.cancel()
+
+
+class Asked(MemoryStore):
+    """A store that counts how often its history is read."""
+
+    read = 0
+
+    async def history(self, prefix: str, *, after: int, limit: int = 1000) -> list[Event]:
+        self.read += 1
+        return await super().history(prefix, after=after, limit=limit)
+
+
+async def test_watches_that_missed_nothing_while_the_server_was_away_ask_the_store_nothing() -> (
+    None
+):
+    store = Asked("store")
+    written: list[int] = []
+    for number in range(40):
+        written += await store.commit([Write(f"{ALL}cluster-{number % 4}/a/b", b"{}")])
+    dispatcher = Dispatcher(store, remembered_events=5)
+    await dispatcher.start()
+    begin = written[36]
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(dispatcher.run())
+        looking = tasks.create_task(dispatcher.look_back())
+        await dispatcher.subscribe(Reader(f"{ALL}cluster-x/", begin), begin)
+        assert store.read == 1, "somebody has to be the first"
+        await looking
+        # More than memory holds, elsewhere.
+        newest = written[-1]
+        for _ in range(10):
+            (newest,) = await store.commit([Write(f"{ALL}cluster-9/a/b", b"{}")])
+        await dispatcher.reached(newest)
+        places = ("cluster-x/", "cluster-y/a/", "cluster-0/a/b", "cluster-1/", "cluster-9/")
+        readers = [Reader(f"{ALL}{place}", begin) for place in places]
+        for each in readers:
+            await dispatcher.subscribe(each, begin)
+        running.cancel()
+    assert [len(each.revisions) for each in readers] == [0, 0, 0, 1, 10]
+    assert store.read == 1 + 2, "two of the places were written to meanwhile"
 
 
 async def test_nobody_is_shown_a_change_before_all_steps_of_its_observers() -> None:
