@@ -272,7 +272,9 @@ async def test_history_is_limited_and_filtered(store: Store) -> None:
     assert [e.key for e in rest] == ["/1/5"]
 
 
-async def test_keys_that_were_written_are_returned_without_values_or_not_at_all(store: Store) -> None:
+async def test_keys_that_were_written_are_returned_without_values_or_not_at_all(
+    store: Store,
+) -> None:
     revisions = [(await store.commit([Write(f"/a/{number}", b"x")]))[0] for number in range(1200)]
     (deleted,) = await store.commit([Write("/a/7", None)])
     found = await store.written(after=revisions[2], upto=deleted - 1)

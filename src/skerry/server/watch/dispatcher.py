@@ -137,8 +137,8 @@ class Dispatcher:
 
     async def start(self) -> None:
         """Take up position at the store's present; call before ``run``."""
-        self._position = self._history_floor = await self._store.revision()
-        self._lately.begin(self._position)
+        self._position = revision = await self._store.revision()
+        self._remember_from(revision)
 
     async def run(self) -> None:
         """Dispatch for ever."""
@@ -198,10 +198,7 @@ class Dispatcher:
                 action()
         # A new set, so that whoever drew conclusions from the old one can tell.
         self.touched = set()
-        self._history.clear()
-        self._history_of.clear()
-        self._history_bytes, self._history_floor = 0, revision
-        self._lately.begin(revision)
+        self._remember_from(revision)
         self._advance(revision)
         for subscriber in [s for group in self._subscribers.values() for s in group]:
             subscriber.expire(revision)
@@ -280,6 +277,13 @@ class Dispatcher:
             self._history_floor = oldest.event.revision
             self._lately.note(place, self._history_floor)
         return size
+
+    def _remember_from(self, revision: int) -> None:
+        """Forget every change; those above *revision* are to come."""
+        self._history.clear()
+        self._history_of.clear()
+        self._history_bytes, self._history_floor = 0, revision
+        self._lately.begin(revision)
 
     def _advance(self, revision: int) -> None:
         self._position = revision
