@@ -26,6 +26,7 @@ from skerry.runtime.transport import (
     Answer,
     AnswerStream,
     AnswerTimeout,
+    ConnectTimeout,
     TransportError,
     Unreachable,
 )
@@ -247,8 +248,9 @@ class HttpTransport:
         return reader, writer
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        reason = str(error) or "timed out"
-        return Unreachable(f"cannot connect to {self._host}:{self._port}: {reason}")
+        timed_out = isinstance(error, TimeoutError)
+        kind, reason = (ConnectTimeout, "timed out") if timed_out else (Unreachable, str(error))
+        return kind(f"cannot connect to {self._host}:{self._port}: {reason}")
 
     def identify(self, tls: ssl.SSLContext | None, authorization: Authorization | str) -> None:
         """Come as somebody else from the next connection on.

@@ -42,6 +42,7 @@ from skerry.runtime.client import Client
 from skerry.runtime.transport import (
     Answer,
     AnswerStream,
+    ConnectTimeout,
     TransportError,
     Unreachable,
     lines,
@@ -66,6 +67,8 @@ _BOOKMARK_SECONDS = 120
 _BACKOFF = Backoff(min_seconds=0.8, max_seconds=15.0, jitter=1.0)
 # Whatever a server says, nobody waits longer than this to come back.
 _MAX_RETURN_SECONDS = 60.0
+# Whoever had a turn and was not served, as others came too, takes the next one this soon.
+_MAX_NEXT_TURN_SECONDS = 15.0
 # Events a slow reader may leave waiting before the stream waits for it.
 _WAITING_EVENTS = 256
 _GONE_EXTENSION = (Forbidden, MethodNotAllowed, NotFound, BadRequest)
@@ -203,7 +206,10 @@ class MultiplexedWatches:
 
     async def _away(self, failures: int, error: ApiError | TransportError) -> None:
         clock, facts = self._client.clock, self._client.facts
-        delay = max(_BACKOFF.seconds(failures, self._ids), self._return_delay())
+        spread = self._return_delay()
+        if isinstance(error, ConnectTimeout):
+            spread = min(spread, _MAX_NEXT_TURN_SECONDS)
+        delay = max(_BACKOFF.seconds(failures, self._ids), spread)
         # Where many return, each comes when its own time has come, whoever was answered before.
         if isinstance(error, Unreachable) and not facts.return_seconds:
             await facts.returned(clock, self._ids, delay)

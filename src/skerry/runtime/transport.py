@@ -31,6 +31,10 @@ class Unreachable(TransportError):
     """No connection could be made; the request was not carried out."""
 
 
+class ConnectTimeout(Unreachable):
+    """Nobody completed a connection in time: who is there has others to attend to."""
+
+
 class ConnectionLost(TransportError):
     """The connection ended before the answer was whole."""
 

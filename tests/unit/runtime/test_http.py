@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -14,8 +16,10 @@ from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.http import HttpTransport, Limits
 from skerry.runtime.transport import (
     AnswerTimeout,
+    ConnectTimeout,
     Transport,
     TransportError,
+    Unreachable,
     lines,
     whole,
 )
@@ -248,6 +252,20 @@ async def test_a_line_break_cannot_smuggle_a_request() -> None:
     for path, headers in (("/a\r\nX: y", {}), ("/a b", {}), ("/a", {"x": "1\r\ny: 2"})):
         with pytest.raises(ValueError, match="line breaks"):
             await transport.request("GET", path, "", headers)
+
+
+async def test_a_server_without_time_for_a_handshake_differs_from_one_that_is_away() -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    port = silent.getsockname()[1]
+    tls = ssl.create_default_context()
+    transport = HttpTransport("127.0.0.1", port, tls, limits=Limits(connect_seconds=0.2))
+    with pytest.raises(ConnectTimeout, match="timed out"):
+        await transport.request("GET", "/")
+    silent.close()
+    with pytest.raises(Unreachable) as refused:
+        await transport.request("GET", "/")
+    assert not isinstance(refused.value, ConnectTimeout)
+    await transport.close()
 
 
 async def test_nobody_listening_is_a_transport_error() -> None:

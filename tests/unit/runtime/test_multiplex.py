@@ -22,7 +22,14 @@ from skerry.runtime.client import Client, Selection, WriteOptions
 from skerry.runtime.embedded import EmbeddedTransport
 from skerry.runtime.informer import Informer, InformerFactory
 from skerry.runtime.multiplex import MultiplexedWatches
-from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport, TransportError
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    AnswerStream,
+    ConnectTimeout,
+    Transport,
+    TransportError,
+)
 from skerry.runtime.wrapping import WrappedTransport
 from skerry.store.memory import MemoryStore
 from tests.kit.chain.syncer_world import Switch
@@ -160,11 +167,8 @@ async def shared(seed: int = 1, rates: Rates | None = None) -> AsyncIterator[Sha
 
 async def forget_history(world: Shared) -> None:
     """Have the server forget, as an hour and a restart would."""
-    revision = await world.store.revision()
-    await world.store.compact(revision)
-    dispatcher = world.server.api.dispatcher
-    dispatcher._history.clear()
-    dispatcher._history_floor = revision
+    await world.store.compact(await world.store.revision())
+    await world.server.api.dispatcher.start()
 
 
 @virtual
@@ -346,6 +350,47 @@ async def test_readers_of_a_server_that_ends_come_back_one_after_the_other(polit
         assert [sum(at <= each < at + 10 for each in waited) > 3 for at in (0, 10, 20, 30)] == [
             True
         ] * 4
+        for task in running:
+            task.cancel()
+
+
+class Crowded(Ending):
+    """A line on which the second connection is not completed in time."""
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+    ) -> AsyncIterator[AnswerStream]:
+        if len(self.opened) == 1:
+            self.opened.append(asyncio.get_running_loop().time())
+            raise ConnectTimeout("cannot connect: timed out")
+        async with super().stream(method, path, query, headers, body) as answer:
+            yield answer
+
+
+@virtual
+async def test_who_had_a_turn_and_was_not_served_takes_the_next_one_soon() -> None:
+    async with serving(MemoryStore("one")) as server, asyncio.TaskGroup() as tasks:
+        direct = EmbeddedTransport(server.api.engine.handle, request)
+        lines = [Crowded(direct, politely=False) for _ in range(30)]
+        running = []
+        for seed, line in enumerate(lines):
+            ids, client = SeededIds(seed), Client(line, clock=LoopClock())
+            watches = MultiplexedWatches(client, ids)
+            factory = InformerFactory(client, ids=ids, source=watches)
+            factory.informer(MAPS, SHOP)
+            running += [tasks.create_task(watches.run()), tasks.create_task(factory.run())]
+        await asyncio.sleep(90)
+        first = [line.opened[1] - line.opened[0] for line in lines]
+        again = [line.opened[2] - line.opened[1] for line in lines]
+        assert max(first) > 30, "the first turn is anywhere in forty seconds"
+        assert max(again) < 16
+        assert max(again) > 8, "they are spread nevertheless"
         for task in running:
             task.cancel()
 

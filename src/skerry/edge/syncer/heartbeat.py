@@ -88,11 +88,14 @@ class Heartbeat:
                 failures, silent = failures + 1, True
                 self._counted.labels("failed").inc()
                 self._log.debug("heartbeat failed", attempt=failures, error=error)
-                spread = self._hub.facts.return_seconds * self._ids.fraction()
-                delay = max(self._backoff.seconds(failures, self._ids), spread)
+                spread = self._hub.facts.return_seconds
+                delay = self._backoff.seconds(failures, self._ids)
                 if isinstance(error, Unreachable):
-                    await self._hub.facts.returned(self._hub.clock, self._ids, delay)
+                    # Where many return the watches come back first, in their turn; by coming before
+                    # them this would take the place of somebody else's.
+                    await self._hub.facts.returned(self._hub.clock, self._ids, delay + spread)
                     continue
+                delay = max(delay, spread * self._ids.fraction())
             await self._hub.clock.sleep(delay)
 
     async def _catch_up(self) -> None:

@@ -17,7 +17,7 @@ from skerry.edge.syncer.state import SyncerSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer, TransportError
+from skerry.runtime.transport import NO_HEADERS, Answer, TransportError, Unreachable
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.twin import TYPES, Twin, served
 
@@ -28,6 +28,7 @@ class Hub(Twin):
     """A hub that may be away, keeps what it was sent, and may date Leases itself."""
 
     away = False
+    refuses = False
     dates_leases = True
     # How often a Lease was read.
     read = 0
@@ -44,7 +45,7 @@ class Hub(Twin):
     ) -> Answer:
         self.read += method == "GET" and "leases" in path
         if self.away:
-            raise TransportError("cut")
+            raise (Unreachable if self.refuses else TransportError)("cut")
         if method in ("PATCH", "POST") and "leases" in path:
             said = orjson.loads(body)
             self.sent.append(said)
@@ -167,6 +168,23 @@ async def test_a_hub_of_many_edges_hears_of_them_one_after_the_other() -> None:
         here.hub.away = True
         await asyncio.sleep(120)
         assert here.counted("failed") == 1, "the next one is a long time off"
+
+
+@virtual
+async def test_where_many_return_the_heartbeat_comes_once_the_watches_are_back() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        facts = here.client.facts
+        facts.return_seconds = 50.0
+        here.hub.away = here.hub.refuses = True
+        while not here.counted("failed"):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(50)
+        assert here.counted("failed") == 1, "it takes nobody's place while it waits"
+        sent, here.hub.away = here.counted("sent"), False
+        facts.heard()
+        await asyncio.sleep(1.5)
+        assert here.counted("sent") == sent + 1
 
 
 @virtual
