@@ -90,6 +90,8 @@ class Selection:
         """
         if self.everything:
             return True
+        if self.rules_out(key):
+            return False
         if self._visible is not None and not self._visible(key):
             return False
         if self._prefix and key[len(self._prefix)] not in "/:":
@@ -98,8 +100,6 @@ class Selection:
         if self._sees is not None and not self._sees(value):
             return False
         known = metadata or metadata_of(value)
-        if self._name and known.name != self._name:
-            return False
         if self._namespace and known.namespace != self._namespace:
             return False
         if not self._labels.empty and not self._labels.matches(known.labels):

@@ -23,11 +23,11 @@ def selection(query: str = "", call: Call | None = None) -> Selection:
 
 
 def matches(
-    found: Selection, name: str = "a", key: str = "/k", labels: Any = None, **spec: Any
+    found: Selection, name: str = "a", key: str = "", labels: Any = None, **spec: Any
 ) -> bool:
     obj = pod(spec)
     obj["metadata"].update(name=name, labels=labels or {})
-    return found.matches(encode(obj), 1, key=key)
+    return found.matches(encode(obj), 1, key=key or f"/k/{name}")
 
 
 def test_nothing_asked_is_everything() -> None:
