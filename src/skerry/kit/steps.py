@@ -11,6 +11,12 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
+# A turn of the loop that is longer has others in it, who wait for theirs.
+_LONG_TURN_SECONDS = 0.01
+# How much longer than such a turn others have the loop to themselves, at the most so long.
+_TURNS_OF_OTHERS = 3
+_LONGEST_PAUSE_SECONDS = 0.25
+
 T = TypeVar("T")
 Steps = Generator[None, None, T]
 
@@ -37,6 +43,19 @@ async def in_turns(steps: Steps[T]) -> T:
             result: T = done.value
             return result
         await asyncio.sleep(0)
+
+
+async def give_way() -> None:
+    """Let others have the loop, and most of it while they have much to do.
+
+    Between pieces of long work that nobody waits for.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await asyncio.sleep(0)
+    turn = loop.time() - began
+    if turn > _LONG_TURN_SECONDS:
+        await asyncio.sleep(min(_TURNS_OF_OTHERS * turn, _LONGEST_PAUSE_SECONDS))
 
 
 def pieces(values: Iterable[T], size: int) -> Iterator[list[T]]:

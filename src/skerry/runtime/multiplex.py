@@ -36,6 +36,7 @@ from skerry.api.errors import (
 from skerry.api.objects import Object
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.returning import MAX_NEXT_TURN_SECONDS, MAX_RETURN_SECONDS
 from skerry.runtime.answers import answer_failure
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
@@ -65,10 +66,6 @@ _BOOKMARK_SECONDS = 120
 # A hub that was away for long is tried again twice a minute at the least, and by then nobody needs
 # to be spread further: a refused connection costs neither side anything.
 _BACKOFF = Backoff(min_seconds=0.8, max_seconds=15.0, jitter=1.0)
-# Whatever a server says, nobody waits longer than this to come back.
-_MAX_RETURN_SECONDS = 60.0
-# Whoever had a turn and was not served, as others came too, takes the next one this soon.
-_MAX_NEXT_TURN_SECONDS = 15.0
 # Events a slow reader may leave waiting before the stream waits for it.
 _WAITING_EVENTS = 256
 _GONE_EXTENSION = (Forbidden, MethodNotAllowed, NotFound, BadRequest)
@@ -208,7 +205,7 @@ class MultiplexedWatches:
         clock, facts = self._client.clock, self._client.facts
         spread = self._return_delay()
         if isinstance(error, ConnectTimeout):
-            spread = min(spread, _MAX_NEXT_TURN_SECONDS)
+            spread = min(spread, MAX_NEXT_TURN_SECONDS)
         delay = max(_BACKOFF.seconds(failures, self._ids), spread)
         # Where many return, each comes when its own time has come, whoever was answered before.
         if isinstance(error, Unreachable) and not facts.return_seconds:
@@ -353,7 +350,7 @@ async def _take_back(members: Any) -> None:
 def _return_seconds(bookmark: Object) -> float:
     """Return over how long a time the server wants its readers to come back, as it says."""
     said = bookmark.get("returnSeconds")
-    return min(max(float(said), 0.0), _MAX_RETURN_SECONDS) if isinstance(said, int | float) else 0.0
+    return min(max(float(said), 0.0), MAX_RETURN_SECONDS) if isinstance(said, int | float) else 0.0
 
 
 def _put_last(member: _Member, error: Exception) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
-from skerry.kit.steps import Steps, finished, in_turns, pieces
+import pytest
+
+from skerry.kit.steps import Steps, finished, give_way, in_turns, pieces
 
 
 def counting(to: int, seen: list[int]) -> Steps[str]:
@@ -44,3 +47,38 @@ async def test_work_of_one_step_does_not_wait() -> None:
 def test_pieces_are_the_whole_in_order() -> None:
     assert list(pieces(range(5), 2)) == [[0, 1], [2, 3], [4]]
     assert list(pieces((), 2)) == []
+
+
+async def test_long_work_gives_way_to_others_while_they_have_much_to_do() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            until = time.perf_counter() + 0.02
+            while time.perf_counter() < until:
+                pass
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(other())
+    await asyncio.sleep(0)
+    begun = turns
+    for _ in range(5):
+        await give_way()
+    beside.cancel()
+    assert turns - begun >= 5 * 3
+
+
+async def test_long_work_that_is_alone_only_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 7.0)
+    await give_way()
+    assert slept == [0]

@@ -7,20 +7,22 @@ other two belong to others and are left alone.
 
 Who could not be heard was not silent. A hub that was away finds that it heard of nobody meanwhile;
 edges that were ready when it went have the whole time of their Lease to come back, from when this
-controller began. Else a fleet of ten thousand would be declared lost and found again, one by one,
-with placements, reports and Events that follow from it, in the minute in which all return.
+controller began, and as long again as the hub asks so many of them to spread. Else a fleet of ten
+thousand would be declared lost and found again, one by one, with placements, reports and Events
+that follow from it, in the minute in which all return.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from skerry.api.kcp.resources import SYNC_TARGETS
 from skerry.api.objects import Object
 from skerry.api.refs import CLUSTER_ANNOTATION
+from skerry.kit.returning import return_seconds
 from skerry.kit.timestamps import parse_rfc3339, rfc3339
 from skerry.logic.fleet.placement.heartbeat import (
     USUAL_LEASE_SECONDS,
@@ -33,7 +35,7 @@ from skerry.logic.machinery.plan import Announcement, Patch, Plan, Target
 from skerry.runtime.context import ControllerContext
 from skerry.runtime.controller import Controller, Reconciler
 from skerry.runtime.index import Key, key_of
-from skerry.runtime.informer import Handler
+from skerry.runtime.informer import Handler, Informer
 from skerry.runtime.workqueue import WorkQueue
 
 NAME = "synctarget-heartbeat"
@@ -169,6 +171,11 @@ def _kept(old: Mapping[str, Any] | None, wanted: Condition, now: datetime) -> Co
 # -- controller -------------------------------------------------------------------------------
 
 
+def _returning(targets: Informer) -> timedelta:
+    """Return over how long a time edges spread when they come back to a hub of so many."""
+    return timedelta(seconds=return_seconds(len(targets.index)))
+
+
 def build(workload: ControllerContext) -> Controller[Key, Observed]:
     """Return the controller that judges heartbeats; *workload* sees every SyncTarget."""
     targets = workload.factory.informer(SYNC_TARGETS, transform=lean_sync_target, packed=True)
@@ -182,6 +189,8 @@ def build(workload: ControllerContext) -> Controller[Key, Observed]:
         return None if obj is None else observed_of(key, obj)
 
     reconciler = Reconciler(
-        observe, lambda observed: decide(observed, clock.now(), began), workload.executor(NAME)
+        observe,
+        lambda observed: decide(observed, clock.now(), began + _returning(targets)),
+        workload.executor(NAME),
     )
     return workload.controller(NAME, reconciler, queue, [targets])

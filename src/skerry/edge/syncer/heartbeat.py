@@ -25,13 +25,14 @@ from skerry.edge.syncer.metrics import SyncerMetrics
 from skerry.edge.syncer.state import SyncerSettings
 from skerry.kit.ids import IdSource
 from skerry.kit.log import Logger
+from skerry.kit.returning import MAX_NEXT_TURN_SECONDS
 from skerry.kit.timestamps import rfc3339_micro
 from skerry.logic.fleet.placement.heartbeat import LEASES
 from skerry.logic.machinery.plan import Action, Apply, Create, Patch, Plan, Target
 from skerry.runtime.backoff import Backoff
 from skerry.runtime.client import Client
 from skerry.runtime.execute import Executor
-from skerry.runtime.transport import TransportError, Unreachable
+from skerry.runtime.transport import ConnectTimeout, TransportError, Unreachable
 
 # An edge that answers again is heard of within this time.
 _RETRY_SECONDS = 1.0
@@ -89,6 +90,8 @@ class Heartbeat:
                 self._counted.labels("failed").inc()
                 self._log.debug("heartbeat failed", attempt=failures, error=error)
                 spread = self._hub.facts.return_seconds
+                if isinstance(error, ConnectTimeout):
+                    spread = min(spread, MAX_NEXT_TURN_SECONDS)
                 delay = self._backoff.seconds(failures, self._ids)
                 if isinstance(error, Unreachable):
                     # Where many return the watches come back first, in their turn; by coming before

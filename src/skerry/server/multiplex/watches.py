@@ -35,6 +35,7 @@ from skerry.api.errors import (
     ServiceUnavailable,
 )
 from skerry.kit.ids import IdSource
+from skerry.kit.returning import return_seconds
 from skerry.kit.text import whole_number
 from skerry.logic.machinery.names import dns1123_label
 from skerry.server.access import Authorizer
@@ -61,9 +62,6 @@ _MAX_QUEUED_BYTES = 16 << 20
 _SHORTEST_SECONDS = 1800.0
 _BOOKMARK_SECONDS = 60.0
 _SHORTEST_BOOKMARK_SECONDS = 1.0
-# A reader that comes back costs some two milliseconds with its heartbeat, most of that handshakes:
-# at this pace they take half of a core, and others are served meanwhile.
-_RETURNS_PER_SECOND = 250
 _SHORTEST_RETURN_SECONDS = 1.0
 _SHORT_SELECTORS = 256
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -146,7 +144,7 @@ class MultiplexedWatches:
 
     def _return_seconds(self) -> float:
         """Return over how long a time all present readers should come back, should this end."""
-        return round(self._streams / _RETURNS_PER_SECOND, 1)
+        return return_seconds(self._streams)
 
     def _wanted(
         self, visit: Visit, terms: StreamTerms, asked: WatchTerms, stream: MultiplexedStream

@@ -10,6 +10,7 @@ import msgspec
 
 from skerry.api.errors import FieldError, Invalid
 from skerry.kit.ids import IdSource
+from skerry.kit.steps import give_way
 from skerry.server.http.message import Answer, Sender, Stream
 from skerry.server.request.call import Call
 from skerry.server.request.options import EVERYTHING, ListOptions, list_options
@@ -93,7 +94,7 @@ class Watcher:
     async def _state(self, call: Call, selection: Selection) -> AsyncIterator[tuple[int, Items]]:
         """Yield the present state page by page: all workspaces' together may be a gigabyte, and
         all who follow it read it when the server has just started."""
-        async for revision, entries, _, _ in self._reader.pages(call, _IN_PAGES, selection):
+        async for revision, entries, more, _ in self._reader.pages(call, _IN_PAGES, selection):
             items: Items = []
             for some, _ in turns(entries, selection):
                 items += [
@@ -103,6 +104,8 @@ class Watcher:
                 ]
                 await asyncio.sleep(0)
             yield revision, items
+            if more:
+                await give_way()
 
 
 def _wants_initial_state(options: ListOptions) -> bool:

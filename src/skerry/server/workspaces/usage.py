@@ -16,6 +16,7 @@ import orjson
 from skerry.api.errors import FieldError, Forbidden, Invalid
 from skerry.api.keys import type_prefix
 from skerry.api.objects import Object
+from skerry.kit.steps import give_way
 from skerry.logic.machinery.workspaces.limits import (
     ANNOTATIONS,
     KIND_LIMITS,
@@ -106,7 +107,7 @@ class WorkspaceUsage:
             if not page.more:
                 return
             after = page.entries[-1][0]
-            await asyncio.sleep(0)
+            await give_way()
 
     def _start_over(self) -> None:
         self.complete = False
