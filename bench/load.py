@@ -205,13 +205,17 @@ class Kept:
         return outcome
 
 
-def ask(server: Server, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-    """Send one request; return its status and body."""
+def ask(
+    server: Server, method: str, path: str, body: bytes = b"", source: str = ""
+) -> tuple[int, bytes]:
+    """Send one request, perhaps from a certain address; return its status and body."""
     headers = {"Content-Type": "application/json"}
     for line in server.headers.splitlines():
         name, value = line.split(": ", 1)
         headers[name] = value
-    connection = http.client.HTTPSConnection(server.host, server.port, context=server.tls)
+    connection = http.client.HTTPSConnection(
+        server.host, server.port, context=server.tls, source_address=(source, 0) if source else None
+    )
     with contextlib.closing(connection):
         connection.request(method, server.prefix + path, body or None, headers)
         answer = connection.getresponse()

@@ -41,7 +41,7 @@ from skerry.runtime.transport import NO_HEADERS, Answer, AnswerStream, Transport
 from skerry.runtime.wrapping import WrappedTransport
 
 _REPORT_SECONDS = 0.25
-_NICE = 5
+_NICE = 19
 
 
 class Edge(msgspec.Struct):
