@@ -89,17 +89,23 @@ class Heartbeat:
                 failures, silent = failures + 1, True
                 self._counted.labels("failed").inc()
                 self._log.debug("heartbeat failed", attempt=failures, error=error)
-                spread = self._hub.facts.return_seconds
-                if isinstance(error, ConnectTimeout):
-                    spread = min(spread, MAX_NEXT_TURN_SECONDS)
-                delay = self._backoff.seconds(failures, self._ids)
-                if isinstance(error, Unreachable):
-                    # Where many return the watches come back first, in their turn; by coming before
-                    # them this would take the place of somebody else's.
-                    await self._hub.facts.returned(self._hub.clock, self._ids, delay + spread)
-                    continue
-                delay = max(delay, spread * self._ids.fraction())
+                delay = await self._away(failures, error)
             await self._hub.clock.sleep(delay)
+
+    async def _away(self, failures: int, error: ApiError | TransportError) -> float:
+        """Wait until the hub may be there, as far as that can be told; return for how long more."""
+        spread, clock = self._hub.facts.return_seconds, self._hub.clock
+        delay = self._backoff.seconds(failures, self._ids)
+        if isinstance(error, ConnectTimeout):
+            # It is there, and others came too.
+            longest = MAX_NEXT_TURN_SECONDS
+            return max(min(delay, longest), min(spread, longest) * self._ids.fraction())
+        if isinstance(error, Unreachable):
+            # Where many return the watches come back first, in their turn; by coming before them
+            # this would take the place of somebody else's.
+            await self._hub.facts.returned(clock, self._ids, delay + spread)
+            return 0.0
+        return max(delay, spread * self._ids.fraction())
 
     async def _catch_up(self) -> None:
         """Have the hub hear what it missed; where nobody was ever heard of, it missed nothing.

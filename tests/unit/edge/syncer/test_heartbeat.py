@@ -17,7 +17,13 @@ from skerry.edge.syncer.state import SyncerSettings
 from skerry.kit.clock import LoopClock
 from skerry.kit.ids import SeededIds
 from skerry.runtime.client import Client
-from skerry.runtime.transport import NO_HEADERS, Answer, TransportError, Unreachable
+from skerry.runtime.transport import (
+    NO_HEADERS,
+    Answer,
+    ConnectTimeout,
+    TransportError,
+    Unreachable,
+)
 from tests.kit.sim.loop import virtual
 from tests.kit.sim.twin import TYPES, Twin, served
 
@@ -28,7 +34,7 @@ class Hub(Twin):
     """A hub that may be away, keeps what it was sent, and may date Leases itself."""
 
     away = False
-    refuses = False
+    raises: type[TransportError] = TransportError
     dates_leases = True
     # How often a Lease was read.
     read = 0
@@ -45,7 +51,7 @@ class Hub(Twin):
     ) -> Answer:
         self.read += method == "GET" and "leases" in path
         if self.away:
-            raise (Unreachable if self.refuses else TransportError)("cut")
+            raise self.raises("cut")
         if method in ("PATCH", "POST") and "leases" in path:
             said = orjson.loads(body)
             self.sent.append(said)
@@ -176,7 +182,7 @@ async def test_where_many_return_the_heartbeat_comes_once_the_watches_are_back()
         await asyncio.sleep(1)
         facts = here.client.facts
         facts.return_seconds = 50.0
-        here.hub.away = here.hub.refuses = True
+        here.hub.away, here.hub.raises = True, Unreachable
         while not here.counted("failed"):
             await asyncio.sleep(0.1)
         await asyncio.sleep(50)
@@ -184,6 +190,22 @@ async def test_where_many_return_the_heartbeat_comes_once_the_watches_are_back()
         sent, here.hub.away = here.counted("sent"), False
         facts.heard()
         await asyncio.sleep(1.5)
+        assert here.counted("sent") == sent + 1
+
+
+@virtual
+async def test_who_was_not_served_in_its_turn_takes_the_next_one_soon() -> None:
+    async with beating() as here:
+        await asyncio.sleep(1)
+        here.client.facts.return_seconds = 50.0
+        here.hub.away, here.hub.raises = True, ConnectTimeout
+        await asyncio.sleep(30)
+        failed, sent = here.counted("failed"), here.counted("sent")
+        assert failed
+        await asyncio.sleep(60)
+        assert here.counted("failed") >= failed + 4
+        here.hub.away = False
+        await asyncio.sleep(16)
         assert here.counted("sent") == sent + 1
 
 
