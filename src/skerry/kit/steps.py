@@ -15,7 +15,7 @@ from typing import TypeVar
 _LONG_TURN_SECONDS = 0.01
 # How much longer than such a turn others have the loop to themselves, at the most so long.
 _TURNS_OF_OTHERS = 3
-_LONGEST_PAUSE_SECONDS = 0.25
+_MAX_PAUSE_SECONDS = 0.25
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -55,7 +55,7 @@ async def give_way() -> None:
     await asyncio.sleep(0)
     turn = loop.time() - began
     if turn > _LONG_TURN_SECONDS:
-        await asyncio.sleep(min(_TURNS_OF_OTHERS * turn, _LONGEST_PAUSE_SECONDS))
+        await asyncio.sleep(min(_TURNS_OF_OTHERS * turn, _MAX_PAUSE_SECONDS))
 
 
 def pieces(values: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -93,13 +93,13 @@ class Heartbeat:
             await self._hub.clock.sleep(delay)
 
     async def _away(self, failures: int, error: ApiError | TransportError) -> float:
-        """Wait until the hub may be there, as far as that can be told; return for how long more."""
+        """Wait until the hub may be there, if that can be known; return for how long more."""
         spread, clock = self._hub.facts.return_seconds, self._hub.clock
         delay = self._backoff.seconds(failures, self._ids)
         if isinstance(error, ConnectTimeout):
             # It is there, and others came too.
-            longest = MAX_NEXT_TURN_SECONDS
-            return max(min(delay, longest), min(spread, longest) * self._ids.fraction())
+            limit = MAX_NEXT_TURN_SECONDS
+            return max(min(delay, limit), min(spread, limit) * self._ids.fraction())
         if isinstance(error, Unreachable):
             # Where many return the watches come back first, in their turn; by coming before them
             # this would take the place of somebody else's.
