@@ -290,12 +290,24 @@ async def test_a_patch_of_what_is_not_held_is_answered_by_reading_everything() -
 
 
 class Ending(WrappedTransport):
-    """A line to a server of many readers, which ends once, politely or not."""
+    """A line to a server of many readers, which ends once, politely or not.
 
-    def __init__(self, inner: Transport, *, politely: bool) -> None:
+    Where it is *crowded* the next connection after that is not completed in time.
+    """
+
+    def __init__(self, inner: Transport, *, politely: bool, crowded: bool = False) -> None:
         super().__init__(inner)
         self.opened: list[float] = []
         self._politely = politely
+        self._crowded = crowded
+
+    async def read(self, seed: int) -> None:
+        """Follow a type over this line until cancelled."""
+        ids, client = SeededIds(seed), Client(self, clock=LoopClock())
+        watches = MultiplexedWatches(client, ids)
+        factory = InformerFactory(client, ids=ids, source=watches)
+        factory.informer(MAPS, SHOP)
+        await asyncio.gather(watches.run(), factory.run())
 
     @asynccontextmanager
     async def stream(
@@ -307,6 +319,8 @@ class Ending(WrappedTransport):
         body: bytes = b"",
     ) -> AsyncIterator[AnswerStream]:
         self.opened.append(asyncio.get_running_loop().time())
+        if self._crowded and len(self.opened) == 2:
+            raise ConnectTimeout("cannot connect: timed out")
         async with super().stream(method, path, query, headers, body) as answer:
             yield Spreading(answer, ends=len(self.opened) == 1, politely=self._politely)
 
@@ -337,13 +351,7 @@ async def test_readers_of_a_server_that_ends_come_back_one_after_the_other(polit
     async with serving(MemoryStore("one")) as server, asyncio.TaskGroup() as tasks:
         direct = EmbeddedTransport(server.api.engine.handle, request)
         lines = [Ending(direct, politely=politely) for _ in range(40)]
-        running = []
-        for seed, line in enumerate(lines):
-            ids, client = SeededIds(seed), Client(line, clock=LoopClock())
-            watches = MultiplexedWatches(client, ids)
-            factory = InformerFactory(client, ids=ids, source=watches)
-            factory.informer(MAPS, SHOP)
-            running += [tasks.create_task(watches.run()), tasks.create_task(factory.run())]
+        running = [tasks.create_task(line.read(seed)) for seed, line in enumerate(lines)]
         await asyncio.sleep(60)
         waited = sorted(line.opened[1] - line.opened[0] - 5 for line in lines)
         assert waited[-1] < 41
@@ -354,37 +362,12 @@ async def test_readers_of_a_server_that_ends_come_back_one_after_the_other(polit
             task.cancel()
 
 
-class Crowded(Ending):
-    """A line on which the second connection is not completed in time."""
-
-    @asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        path: str,
-        query: str = "",
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
-    ) -> AsyncIterator[AnswerStream]:
-        if len(self.opened) == 1:
-            self.opened.append(asyncio.get_running_loop().time())
-            raise ConnectTimeout("cannot connect: timed out")
-        async with super().stream(method, path, query, headers, body) as answer:
-            yield answer
-
-
 @virtual
 async def test_who_had_a_turn_and_was_not_served_takes_the_next_one_soon() -> None:
     async with serving(MemoryStore("one")) as server, asyncio.TaskGroup() as tasks:
         direct = EmbeddedTransport(server.api.engine.handle, request)
-        lines = [Crowded(direct, politely=False) for _ in range(30)]
-        running = []
-        for seed, line in enumerate(lines):
-            ids, client = SeededIds(seed), Client(line, clock=LoopClock())
-            watches = MultiplexedWatches(client, ids)
-            factory = InformerFactory(client, ids=ids, source=watches)
-            factory.informer(MAPS, SHOP)
-            running += [tasks.create_task(watches.run()), tasks.create_task(factory.run())]
+        lines = [Ending(direct, politely=False, crowded=True) for _ in range(30)]
+        running = [tasks.create_task(line.read(seed)) for seed, line in enumerate(lines)]
         await asyncio.sleep(90)
         first = [line.opened[1] - line.opened[0] for line in lines]
         again = [line.opened[2] - line.opened[1] for line in lines]
