@@ -59,16 +59,19 @@ class Generator(Protocol):
         """Create object after object of *body*, named after *mark*."""
 
 
-def chosen() -> Generator:
+def chosen(connections: int = CONNECTIONS) -> Generator:
     """Return the best generator there is on this machine."""
     found = shutil.which("wrk")
-    return Wrk(found) if found else InProcess()
+    return Wrk(found, connections) if found else InProcess(connections)
 
 
 class InProcess:
     """The generator of this package."""
 
     name = "in-process"
+
+    def __init__(self, connections: int) -> None:
+        self._connections = connections
 
     def get(self, server: Server, path: str, seconds: float) -> Load:
         request = server.request("GET", path)
@@ -82,7 +85,9 @@ class InProcess:
 
     def _run(self, server: Server, make: Callable[[int], bytes], seconds: float) -> Load:
         began = time.process_time()
-        outcome = asyncio.run(load.run(server, make, connections=CONNECTIONS, seconds=seconds))
+        outcome = asyncio.run(
+            load.run(server, make, connections=self._connections, seconds=seconds)
+        )
         used = time.process_time() - began
         return Load(outcome.requests, outcome.failures, outcome.seconds, used)
 
@@ -92,8 +97,9 @@ class Wrk:
 
     name = "wrk"
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, connections: int) -> None:
         self._program = program
+        self._connections = connections
 
     def get(self, server: Server, path: str, seconds: float) -> Load:
         return self._run(server, "", path, seconds)
@@ -119,7 +125,7 @@ end
             headers = [word for line in server.headers.splitlines() for word in ("-H", line)]
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run(
-                [self._program, "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s",
+                [self._program, "-t1", f"-c{self._connections}", f"-d{max(1, round(seconds))}s",
                  *headers, "-s", str(file), url],
                 check=True, capture_output=True, text=True,
             )  # fmt: skip

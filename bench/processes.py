@@ -7,6 +7,9 @@ it, and each of the others what it takes to follow the store. Nothing is waited 
 is no lock between the processes, so the rate with *n* processes on enough cores is *n* / (answering
 + (*n* - 1) x following), up to what etcd takes. That is the model that is printed beside the
 rates; the shares of the processes show how evenly the load was taken.
+
+Each process has as many connections as one alone has: GETs that fall together share what they ask
+of etcd, and with half of the connections there would be half as many to share it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.generators import NAME, Generator, Load, chosen
+from bench.generators import CONNECTIONS, NAME, Generator, Load, chosen
 from bench.load import ask
 from bench.load import run as send
 from bench.report import Row, table
@@ -165,7 +168,7 @@ def _best(rounds: list[Used]) -> Used:
 
 def run() -> list[Row]:
     """Measure one process and several, in turns, on an etcd each has to itself in the meantime."""
-    generator = chosen()
+    generators = {count: chosen(CONNECTIONS * count) for count in (1, PROCESSES)}
     found: dict[tuple[str, int], list[Used]] = {}
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(etcd())
@@ -180,10 +183,10 @@ def run() -> list[Row]:
             for what in ("GET", "create"):
                 for count, hub in hubs.items():
                     mark = f"t{turn}-{int(time.time())}"
-                    used = _used(generator, hub, what, mark)
+                    used = _used(generators[count], hub, what, mark)
                     assert not used.load.failures, f"{what}: {used.load.failures} failures"
                     found.setdefault((what, count), []).append(used)
-        calls = list(_calls_per_get(url, generator, hubs[1]))
+        calls = list(_calls_per_get(url, generators[1], hubs[1]))
     return [row for what in ("GET", "create") for row in _rows(what, found)] + calls
 
 
