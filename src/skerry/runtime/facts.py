@@ -13,6 +13,7 @@ they wait until it has answered anybody.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -94,6 +95,10 @@ class ServerFacts:
         for each in waiting:
             if not each.done():
                 each.set_result(None)
+
+    def return_delay(self, ids: IdSource, limit: float = math.inf) -> float:
+        """Return a time within *limit* to wait, so that not all who lost it return at once."""
+        return min(self.return_seconds, limit) * ids.fraction()
 
     async def returned(self, clock: Clock, ids: IdSource, seconds: float) -> None:
         """Wait for *seconds*, or until the server has answered anybody and a moment has passed."""

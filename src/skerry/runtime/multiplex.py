@@ -193,7 +193,8 @@ class MultiplexedWatches:
                 ended_early = await self._stream()
                 failures = 0
                 if ended_early:
-                    await self._client.clock.sleep(self._return_delay())
+                    delay = self._client.facts.return_delay(self._ids)
+                    await self._client.clock.sleep(delay)
             except _GONE_EXTENSION as error:
                 self._abandon(error)
             except (ApiError, TransportError) as error:
@@ -203,19 +204,14 @@ class MultiplexedWatches:
 
     async def _away(self, failures: int, error: ApiError | TransportError) -> None:
         clock, facts = self._client.clock, self._client.facts
-        spread = self._return_delay()
-        if isinstance(error, ConnectTimeout):
-            spread = min(spread, MAX_NEXT_TURN_SECONDS)
+        limit = MAX_NEXT_TURN_SECONDS if isinstance(error, ConnectTimeout) else MAX_RETURN_SECONDS
+        spread = facts.return_delay(self._ids, limit)
         delay = max(_BACKOFF.seconds(failures, self._ids), spread)
         # Where many return, each comes when its own time has come, whoever was answered before.
         if isinstance(error, Unreachable) and not facts.return_seconds:
             await facts.returned(clock, self._ids, delay)
         else:
             await clock.sleep(delay)
-
-    def _return_delay(self) -> float:
-        """Return a time to wait so that all who lost their stream do not return at once."""
-        return self._client.facts.return_seconds * self._ids.fraction()
 
     def _abandon(self, error: ApiError) -> None:
         """Let everyone choose again: the server no longer offers this, or not to us."""

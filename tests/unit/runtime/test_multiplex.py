@@ -374,6 +374,7 @@ async def test_who_had_a_turn_and_was_not_served_takes_the_next_one_soon() -> No
         assert max(first) > 30, "the first turn is anywhere in forty seconds"
         assert max(again) < 16
         assert max(again) > 8, "they are spread nevertheless"
+        assert sum(each > 14 for each in again) < 10, "and do not meet at the end of that time"
         for task in running:
             task.cancel()
 

@@ -94,18 +94,18 @@ class Heartbeat:
 
     async def _away(self, failures: int, error: ApiError | TransportError) -> float:
         """Wait until the hub may be there, if that can be known; return for how long more."""
-        spread, clock = self._hub.facts.return_seconds, self._hub.clock
+        facts = self._hub.facts
         delay = self._backoff.seconds(failures, self._ids)
         if isinstance(error, ConnectTimeout):
             # It is there, and others came too.
             limit = MAX_NEXT_TURN_SECONDS
-            return max(min(delay, limit), min(spread, limit) * self._ids.fraction())
+            return max(min(delay, limit), facts.return_delay(self._ids, limit))
         if isinstance(error, Unreachable):
             # Where many return the watches come back first, in their turn; by coming before them
             # this would take the place of somebody else's.
-            await self._hub.facts.returned(clock, self._ids, delay + spread)
+            await facts.returned(self._hub.clock, self._ids, delay + facts.return_seconds)
             return 0.0
-        return max(delay, spread * self._ids.fraction())
+        return max(delay, facts.return_delay(self._ids))
 
     async def _catch_up(self) -> None:
         """Have the hub hear what it missed; where nobody was ever heard of, it missed nothing.
